@@ -46,5 +46,5 @@ export type {
 } from "./llm/types.js";
 export { indexedDbStore, memoryStore } from "./sessions/stores.js";
 export type * from "./sessions/types.js";
-export { init } from "./wasm/init.js";
+export { type CoreInitOptions, init } from "./wasm/init.js";
 export type * from "./wasm/types.js";

@@ -44,6 +44,32 @@ test("only the first request loads the module", async () => {
   }
 });
 
+test("`init` loads the module in advance if asked to", async () => {
+  const source = `
+    import fs from "node:fs/promises";
+    import { syncBuiltinESMExports } from "node:module";
+    import { parentPort } from "node:worker_threads";
+    let reads = 0;
+    const { readFile } = fs;
+    fs.readFile = (path, ...rest) => {
+      if (String(path).endsWith("/offline-core_bg.wasm")) reads += 1;
+      return readFile(path, ...rest);
+    };
+    syncBuiltinESMExports();
+    const { init } = await import("emend");
+    await init();
+    const counts = [reads];
+    await init({ offline: true });
+    counts.push(reads);
+    const wrong = await init({ offline: 1 }).catch((error) => error.code);
+    parentPort.postMessage([...counts, wrong]);
+  `.replace('"emend"', JSON.stringify(import.meta.resolve("emend")));
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
+  const counts = await new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
+  await worker.terminate();
+  assert.deepEqual(counts, [0, 1, "invalid_argument"]);
+});
+
 test("the module is loaded from the given source", async () => {
   const source = `
     import { parentPort, workerData } from "node:worker_threads";

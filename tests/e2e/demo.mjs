@@ -70,7 +70,7 @@ async function show(page) {
   await page.waitForFunction((n) => document.querySelectorAll(".hunk-card").length === n, before - 2);
 
   const downloading = page.waitForEvent("download");
-  await page.getByRole("button", { name: /^Save 1 changed file/ }).click();
+  await page.getByRole("button", { name: /^(Save all|Download) 1 changed file/ }).click();
   const saved = await (await downloading).path();
   await page.locator(".hunk-card .hunk-label").first().click();
   await page.locator(".editor-view").waitFor();

@@ -1,7 +1,7 @@
 // The end-to-end tests: drive the built page in Chromium as a user would.
 //
 // `node run.mjs [URL]` prints one line per test and the totals. Without a URL it serves web/dist. `ONLY=word` runs only the
-// tests whose name contains that word.
+// tests whose name contains that word, and `FILE=prefix` only the files whose name begins with it.
 import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { launch, serve } from "./browser.mjs";
@@ -16,6 +16,7 @@ const totals = { passed: 0, failed: 0, skipped: 0 };
 let number = 0;
 
 for (const file of (await readdir(new URL("./tests", import.meta.url))).sort()) {
+  if (!file.startsWith(process.env.FILE ?? "")) continue;
   const { tests } = await import(`./tests/${file}`);
   for (const [name, test] of Object.entries(tests)) {
     number += 1;

@@ -2,51 +2,74 @@
  * Explains failures to the user of the page, with remedies that exist there.
  *
  * The engine's messages are written for every host. Where they do not fit a browser, which has for example no
- * environment variables, the page uses its own words and shows the engine's message as details.
+ * environment variables, the page uses its own words and shows the engine's message as details. The words of a provider are
+ * always shown.
  */
 import type { Failure } from "./engine.js";
+
+/** The action of a failure's button. */
+export type Remedy = "settings" | "retry" | "reload";
 
 export interface Advice {
   readonly title: string;
   readonly steps: readonly string[];
   /** The engine's message, unless the title is that message. */
   readonly details: string | null;
-  /** Whether the model settings are the remedy. */
-  readonly settings: boolean;
+  /** The one remedy that the page offers as a button, or null. */
+  readonly remedy: Remedy | null;
 }
 
 interface Known {
   readonly title: string;
   readonly steps: readonly string[];
-  readonly settings?: boolean;
+  readonly remedy?: Remedy;
 }
 
 const KNOWN: Record<string, Known> = {
   authentication: {
     title: "The provider refused the API key.",
     steps: ["Check that the key is correct and belongs to this provider and base URL."],
-    settings: true,
+    remedy: "settings",
   },
-  configuration: { title: "The model is not set up.", steps: ["Check its settings."], settings: true },
+  configuration: { title: "The model is not set up.", steps: ["Check its settings."], remedy: "settings" },
   network: {
     title: "The provider could not be reached.",
     steps: ["Check the connection and the base URL.", "Or use the offline model, which needs no network."],
-    settings: true,
+    remedy: "settings",
   },
-  timeout: { title: "The provider timed out.", steps: ["Send the message again."] },
+  timeout: { title: "The provider timed out.", steps: [], remedy: "retry" },
   stream: {
     title: "The response ended unexpectedly.",
-    steps: ["The edits so far wait for your review.", "Send “continue” to continue."],
+    steps: ["The edits so far wait for your review."],
+    remedy: "retry",
   },
-  provider: { title: "The provider failed.", steps: ["Wait a moment, then send the message again."] },
+  provider: { title: "The provider failed.", steps: ["Wait a moment, then send the message again."], remedy: "retry" },
   context_length: {
     title: "The conversation is too long for this model.",
-    steps: ["Save the accepted changes, then open the folder again to start a new conversation."],
+    steps: ["Start a new conversation. The changes stay in the review."],
   },
   internal: {
     title: "The engine stopped because of a bug.",
     steps: ["Copy what you need from the editor, then reload the page."],
+    remedy: "reload",
   },
+};
+
+/** The failures of a provider, by the kind that the engine reports. */
+const OF_PROVIDER: Record<string, Known> = {
+  model_not_found: {
+    title: "The provider does not have this model.",
+    steps: ["Choose another model, or check the base URL."],
+    remedy: "settings",
+  },
+  invalid_request: {
+    title: "The provider rejected the request.",
+    steps: ["Sending it again gives the same result. Choose another model, or change the message."],
+    remedy: "settings",
+  },
+  rate_limit: { title: "The provider's rate limit is exceeded.", steps: [], remedy: "retry" },
+  quota_exceeded: { title: "The account at the provider has no credit left.", steps: [], remedy: "settings" },
+  server: { title: "The provider has a problem.", steps: ["Wait a moment, then try again."], remedy: "retry" },
 };
 
 /** Messages for tool calls whose own message tells the model how to behave. */
@@ -61,8 +84,27 @@ export function toolMessage(failure: Failure | null): string | null {
 
 /** Returns the explanation of a failure. */
 export function advise(failure: Failure): Advice {
-  const known = KNOWN[failure.code];
-  if (!known) return { title: failure.message, steps: failure.suggestions, details: null, settings: false };
-  const steps = [...known.steps, ...failure.suggestions.filter((step) => !known.steps.includes(step))];
-  return { title: known.title, steps, details: failure.message, settings: known.settings ?? false };
+  const known = ofProvider(failure) ?? KNOWN[failure.code];
+  if (!known) return { title: failure.message, steps: failure.suggestions, details: null, remedy: null };
+  const said = /It says: (.*?)\.?(?: The provider asks to wait .*)?$/s.exec(failure.message)?.[1];
+  const wait = /asks to wait (\d+) s/.exec(failure.message)?.[1];
+  const steps = [
+    ...(said === undefined ? [] : [`It says: ${said}.`]),
+    ...(wait === undefined ? [] : [`Try again ${inTime(Number(wait))}.`]),
+    ...known.steps,
+    ...failure.suggestions.filter((step) => !known.steps.includes(step)),
+  ];
+  return { title: known.title, steps, details: failure.message, remedy: known.remedy ?? null };
+}
+
+function ofProvider({ code, data }: Failure): Known | undefined {
+  if (code !== "provider" || typeof data !== "object" || data === null) return undefined;
+  const { kind } = data as { kind?: unknown };
+  return typeof kind === "string" && Object.hasOwn(OF_PROVIDER, kind) ? OF_PROVIDER[kind] : undefined;
+}
+
+function inTime(seconds: number): string {
+  if (seconds < 90) return `in ${seconds} seconds`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 90 ? `in ${minutes} minutes` : `in ${Math.ceil(minutes / 60)} hours`;
 }

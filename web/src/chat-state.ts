@@ -63,6 +63,7 @@ export interface EndEntry {
   /** Null for the offline model, which counts characters as tokens. */
   readonly usage: Usage | null;
   readonly toolCalls: number;
+  readonly failedCalls: number;
 }
 
 export interface ChatState {
@@ -166,6 +167,11 @@ export function stopRun(state: ChatState): ChatState {
 }
 
 function notice(state: ChatState, id: string, level: NoticeEntry["level"], failure: Failure): ChatState {
+  const last = state.entries.at(-1);
+  // The notices of repeated attempts are one line, which keeps its place.
+  if (isRetry(last) && failure.code === "retry") {
+    return { ...state, entries: state.entries.with(-1, { ...last, failure }) };
+  }
   return { ...state, entries: [...settle(state.entries), { kind: "notice", id, level, failure }] };
 }
 
@@ -191,9 +197,14 @@ function closeText(state: ChatState, kind: TextEntry["kind"], text: string): Cha
   return { ...state, entries: state.entries.with(index, { ...entry, text: text || entry.text, streaming: false }) };
 }
 
-/** Ends a streaming text when another entry begins. */
+function isRetry(entry: Entry | undefined): entry is NoticeEntry {
+  return entry?.kind === "notice" && entry.failure.code === "retry";
+}
+
+/** Ends a streaming text when another entry begins, and removes the notice of an attempt that has succeeded. */
 function settle(entries: readonly Entry[]): readonly Entry[] {
   const last = entries.at(-1);
+  if (isRetry(last)) return entries.slice(0, -1);
   if (last?.kind !== "assistant" && last?.kind !== "reasoning") return entries;
   if (!last.streaming) return entries;
   return last.text === "" ? entries.slice(0, -1) : entries.with(-1, { ...last, streaming: false });
@@ -235,9 +246,10 @@ function endTool(entries: readonly Entry[], end: ToolEnd): readonly Entry[] {
 
 function endRun(state: ChatState, id: string, reason: string, usage: Usage | null): ChatState {
   const begun = state.entries.findLastIndex(startsRun);
-  const toolCalls = state.entries.slice(begun + 1).filter((entry) => entry.kind === "tool").length;
+  const calls = state.entries.slice(begun + 1).filter((entry) => entry.kind === "tool");
+  const failedCalls = calls.filter((call) => call.status === "failed").length;
   const entries = cancelTools(settle(state.entries));
-  const end: EndEntry = { kind: "end", id, reason, usage, toolCalls };
+  const end: EndEntry = { kind: "end", id, reason, usage, toolCalls: calls.length, failedCalls };
   return { ...state, entries: [...entries, end], running: false, activity: "" };
 }
 

@@ -3,7 +3,7 @@
  *
  * It re-exports the package's types, and converts exceptions to a `Failure` that the page can show.
  */
-import { Agent, type AgentOptions, isEmendError } from "emend";
+import { Agent, type AgentOptions, init, isEmendError } from "emend";
 
 export type {
   AgentEvent,
@@ -26,11 +26,18 @@ export interface Failure {
   readonly code: string;
   readonly message: string;
   readonly suggestions: readonly string[];
+  /** Facts about the failure, such as the HTTP status of a provider's reply. */
+  readonly data?: unknown;
 }
 
 /** Starts an engine over `files` in memory. It never writes to the user's disk. */
 export function startEngine(files: Record<string, string | Uint8Array>, model: Model): Promise<Engine> {
   return Agent.create({ files, model, mode: "staged" });
+}
+
+/** Loads the offline model, which then needs no network. A failure is reported by the first message instead. */
+export function preloadOffline(): void {
+  init({ offline: true }).catch(() => undefined);
 }
 
 /** The changes that depend on hunks to be rejected. */
@@ -51,7 +58,7 @@ export function dependentsOf(error: unknown): Dependents | null {
 /** Returns the failure to show for an exception. */
 export function describe(error: unknown): Failure {
   if (isEmendError(error)) {
-    return { code: error.code, message: error.message, suggestions: error.suggestions };
+    return { code: error.code, message: error.message, suggestions: error.suggestions, data: error.data };
   }
   return { code: "unexpected", message: error instanceof Error ? error.message : String(error), suggestions: [] };
 }

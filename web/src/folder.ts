@@ -26,6 +26,12 @@ const FILE_BYTES_MAX = 2 * 1024 * 1024;
 const FILES_MAX = 5_000;
 const TOTAL_BYTES_MAX = 64 * 1024 * 1024;
 
+/** Files read at a time. */
+const READ_AT_ONCE = 16;
+
+/** Reports the number of files read so far. */
+export type Progress = (count: number) => void;
+
 interface Found {
   readonly path: string;
   readonly file: () => Promise<File>;
@@ -36,7 +42,7 @@ export function canPickDirectory(): boolean {
 }
 
 /** Asks for a folder and reads it. Returns null if the user closed the dialog. */
-export async function pickDirectory(): Promise<Project | null> {
+export async function pickDirectory(progress: Progress): Promise<Project | null> {
   let directory: FileSystemDirectoryHandle;
   try {
     directory = await window.showDirectoryPicker({ mode: "readwrite" });
@@ -44,14 +50,66 @@ export async function pickDirectory(): Promise<Project | null> {
     if (error instanceof DOMException && error.name === "AbortError") return null;
     throw error;
   }
+  return readDirectory(directory, progress);
+}
+
+/** Reads a folder. */
+export async function readDirectory(directory: FileSystemDirectoryHandle, progress: Progress): Promise<Project> {
   const skippedFolders = new Set<string>();
   const found: Found[] = [];
   await walk(directory, "", found, skippedFolders);
-  return readAll(directory.name, found, skippedFolders, directory);
+  return readAll(directory.name, found, skippedFolders, directory, progress);
+}
+
+/**
+ * Takes what the user dropped. Returns the function that reads it. A single folder is writable in browsers with
+ * `getAsFileSystemHandle`.
+ */
+export function projectOfDrop(transfer: DataTransfer): (progress: Progress) => Promise<Project | null> {
+  const items = [...transfer.items].filter((item) => item.kind === "file");
+  const list = transfer.files;
+  const handles = items.map((item) => item.getAsFileSystemHandle?.() ?? Promise.resolve(null));
+  const entries = items.map((item) => item.webkitGetAsEntry());
+  return async (progress) => {
+    const [first, ...others] = await Promise.all(handles);
+    if (first?.kind === "directory" && others.length === 0) {
+      return readDirectory(first as FileSystemDirectoryHandle, progress);
+    }
+    if (!entries.some((entry) => entry?.isDirectory)) return list.length > 0 ? projectOfInput(list, progress) : null;
+    const skippedFolders = new Set<string>();
+    const found: Found[] = [];
+    const only = entries.length === 1 ? entries[0] : null;
+    for (const entry of entries) if (entry) await walkEntry(entry, only ? null : "", found, skippedFolders);
+    return readAll(only?.name ?? `${entries.length} items`, found, skippedFolders, null, progress);
+  };
+}
+
+/** Collects the files of a dropped entry. `prefix` is null for a folder whose name is not part of the paths. */
+async function walkEntry(
+  entry: FileSystemEntry,
+  prefix: string | null,
+  found: Found[],
+  skippedFolders: Set<string>,
+): Promise<void> {
+  const path = prefix === null ? "" : prefix + entry.name;
+  if (found.length > FILES_MAX) return;
+  if (entry.isFile) {
+    const file = (): Promise<File> => new Promise((done, failed) => (entry as FileSystemFileEntry).file(done, failed));
+    found.push({ path: path || entry.name, file });
+  } else if (SKIPPED_FOLDERS.has(entry.name)) {
+    skippedFolders.add(entry.name);
+  } else {
+    const reader = (entry as FileSystemDirectoryEntry).createReader();
+    const read = (): Promise<FileSystemEntry[]> => new Promise((done, failed) => reader.readEntries(done, failed));
+    // Each call returns some of the entries, and the last one none.
+    for (let batch = await read(); batch.length > 0; batch = await read()) {
+      for (const each of batch) await walkEntry(each, path === "" ? "" : `${path}/`, found, skippedFolders);
+    }
+  }
 }
 
 /** Reads the project from the files of an `<input webkitdirectory>` or of a file input. */
-export function projectOfInput(list: FileList): Promise<Project> {
+export function projectOfInput(list: FileList, progress: Progress): Promise<Project> {
   const files = [...list];
   const skippedFolders = new Set<string>();
   const found: Found[] = [];
@@ -67,7 +125,7 @@ export function projectOfInput(list: FileList): Promise<Project> {
     if (skipped !== undefined) skippedFolders.add(skipped);
     else if (found.length <= FILES_MAX) found.push({ path, file: () => Promise.resolve(file) });
   }
-  return readAll(name, found, skippedFolders, null);
+  return readAll(name, found, skippedFolders, null, progress);
 }
 
 async function walk(
@@ -94,29 +152,42 @@ async function readAll(
   found: readonly Found[],
   skippedFolders: ReadonlySet<string>,
   directory: FileSystemDirectoryHandle | null,
+  progress: Progress,
 ): Promise<Project> {
-  const files: Record<string, string | Uint8Array> = {};
+  // Without a prototype, so that a file can be named `__proto__`.
+  const files: Record<string, string | Uint8Array> = Object.create(null);
   const skipped = [...skippedFolders].map((folder) => `${folder}/`);
   let large = 0;
   let bytesTotal = 0;
   let overflow = found.length > FILES_MAX;
-  for (const { path, file } of found.slice(0, FILES_MAX)) {
-    const blob = await file();
-    if (blob.size > FILE_BYTES_MAX) {
-      large += 1;
-      continue;
-    }
-    if (bytesTotal + blob.size > TOTAL_BYTES_MAX) {
+  const wanted = found.slice(0, FILES_MAX);
+  for (let at = 0; at < wanted.length; at += READ_AT_ONCE) {
+    const blobs = await Promise.all(
+      wanted.slice(at, at + READ_AT_ONCE).map(async (each) => [each.path, await each.file()] as const),
+    );
+    const small = blobs.filter(([, blob]) => blob.size <= FILE_BYTES_MAX);
+    large += blobs.length - small.length;
+    bytesTotal += small.reduce((sum, [, blob]) => sum + blob.size, 0);
+    if (bytesTotal > TOTAL_BYTES_MAX) {
       overflow = true;
       break;
     }
-    bytesTotal += blob.size;
-    const bytes = new Uint8Array(await blob.arrayBuffer());
-    files[path] = decode(bytes) ?? bytes;
+    for (const [path, bytes] of await Promise.all(small.map(readBytes))) files[path] = decode(bytes) ?? bytes;
+    progress(at + blobs.length);
   }
   if (large > 0) skipped.push(large === 1 ? "1 file over 2 MB" : `${large} files over 2 MB`);
   if (overflow) skipped.push("all files beyond 5,000 files or 64 MB");
   return { name, files, directory, skipped };
+}
+
+async function readBytes([path, blob]: readonly [string, File]): Promise<readonly [string, Uint8Array]> {
+  return [path, new Uint8Array(await blob.arrayBuffer())];
+}
+
+/** Asks the browser for the permission to write into a folder. Call it from a click. Returns whether it is granted. */
+export async function allowWriting(directory: FileSystemDirectoryHandle): Promise<boolean> {
+  if (!directory.requestPermission) return true;
+  return (await directory.requestPermission({ mode: "readwrite" })) === "granted";
 }
 
 /** Decodes UTF-8 and keeps a byte order mark. Returns null if the bytes are not UTF-8 text. */
@@ -182,5 +253,12 @@ export function download(name: string, content: Blob): void {
 declare global {
   interface Window {
     showDirectoryPicker(options?: { mode?: "read" | "readwrite" }): Promise<FileSystemDirectoryHandle>;
+  }
+  interface FileSystemHandle {
+    queryPermission?(options: { mode: "read" | "readwrite" }): Promise<PermissionState>;
+    requestPermission?(options: { mode: "read" | "readwrite" }): Promise<PermissionState>;
+  }
+  interface DataTransferItem {
+    getAsFileSystemHandle?(): Promise<FileSystemHandle | null>;
   }
 }

@@ -13,7 +13,7 @@ export function hunkSummary(hunk: Hunk): string {
   const added = countLines(hunk, "added");
   if (removed > 0) parts.push(`${removed} removed`);
   if (added > 0) parts.push(`${added} added`);
-  if (hunk.keptByUser) parts.push("kept because you edited it");
+  if (hunk.keptByUser) parts.push("you edited inside it");
   if (hunk.contested) parts.push("conflicts with your edit");
   return parts.join(", ");
 }
@@ -31,6 +31,20 @@ export function linesPhrase(hunk: Hunk): string {
 /** Returns the line without its line ending. */
 export function withoutBreak(text: string): string {
   return text.replace(/(?:\r\n?|\n)$/, "");
+}
+
+/** Returns the changed ranges of a line without the blanks at their ends. A range of blanks only stays as it is. */
+export function tightSpans(text: string, spans: Hunk["lines"][number]["spans"] = []): [number, number][] {
+  return spans.map(([from, to]) => {
+    const marked = text.slice(from, to);
+    if (marked.trim() === "") return [from, to];
+    return [from + marked.length - marked.trimStart().length, from + marked.trimEnd().length];
+  });
+}
+
+/** Returns a number with its sign and separators, such as "+1,999" or "−2". */
+export function signed(count: number, sign: "+" | "−"): string {
+  return sign + count.toLocaleString("en");
 }
 
 /** Returns the pending hunks of a file. */

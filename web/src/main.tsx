@@ -7,7 +7,10 @@ import "./styles/base.css";
 import "./styles/layout.css";
 import "./styles/editor.css";
 import "./styles/chat.css";
+import { restrictStyles } from "./style-nonce.js";
 import { App } from "./ui/app.js";
+
+restrictStyles();
 
 // Before the first paint, so that a dark page does not flash white.
 document.documentElement.dataset.theme = loadTheme();

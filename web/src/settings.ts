@@ -99,6 +99,14 @@ export function loadSettings(): Settings {
   };
 }
 
+/** Returns the title of the saved provider whose key was not saved, so that it cannot be used; null otherwise. */
+export function forgottenProvider(): string | null {
+  const stored = parseObject(readItem(SETTINGS_KEY));
+  const name = stored["provider"];
+  if (typeof name !== "string" || name === "offline" || !Object.hasOwn(PROVIDERS, name)) return null;
+  return loadSettings().provider === "offline" ? PROVIDERS[name as Provider].title : null;
+}
+
 /** Returns the saved provider, or the offline model if it needs a key that was not saved. */
 function usableProvider(name: string | undefined, apiKey: string): Settings["provider"] {
   if (name === undefined || !Object.hasOwn(PROVIDERS, name)) return "offline";
@@ -135,7 +143,7 @@ export function settingsProblem(settings: Settings): string | null {
   }
   if (settings.model.trim() === "") return "Enter the name of a model.";
   if (settings.baseUrl !== "" && !usableUrl(settings.baseUrl)) {
-    return "The address must start with https://, or with http:// for a server on this computer.";
+    return "The address must start with https://, or with http:// for a server on this computer, and have no password.";
   }
   return null;
 }
@@ -169,6 +177,7 @@ export function newReader(current: Settings, next: Settings): string | null {
 function usableUrl(text: string): boolean {
   try {
     const url = new URL(text);
+    if (url.username !== "" || url.password !== "") return false;
     const local = url.hostname === "127.0.0.1" || url.hostname === "localhost";
     return url.protocol === "https:" || (url.protocol === "http:" && local);
   } catch {

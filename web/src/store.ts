@@ -11,6 +11,7 @@ import { type CursorPlace, type Decision, EditorController } from "./editor/cont
 import { type Dependents, describe, type Engine, type FileInfo, type Review, type ReviewFile } from "./engine.js";
 import type { Project } from "./folder.js";
 import { countLines, pendingFiles, pendingHunks } from "./hunk-text.js";
+import type { KeptHunk, Outcome } from "./kept.js";
 import { loadSettings, loadTheme, type Settings, type Theme } from "./settings.js";
 
 /** The content of the middle pane. */
@@ -22,11 +23,20 @@ export type Dialog =
   | { readonly kind: "keys" }
   | { readonly kind: "new-file" }
   | {
-      readonly kind: "confirm";
+      readonly kind: "choice";
       readonly title: string;
       readonly message: string;
-      readonly confirm: string;
-      readonly answer: (confirmed: boolean) => void;
+      /** Texts before and after, which the user can compare. */
+      readonly compare?: { readonly label: string; readonly text: string }[];
+      /** The answers, the last of which changes most. `null` is always possible. */
+      readonly choices: readonly { readonly name: string; readonly label: string; readonly danger?: boolean }[];
+      readonly answer: (name: string | null) => void;
+    }
+  | {
+      readonly kind: "kept";
+      readonly hunks: readonly KeptHunk[];
+      readonly purpose: "save" | "reject";
+      readonly answer: (choices: readonly Outcome[] | null) => void;
     }
   | {
       readonly kind: "dependents";
@@ -54,7 +64,12 @@ export const project = signal<Pick<Project, "name" | "directory" | "skipped"> & 
   skipped: [],
   sample: false,
 });
-export const opening = signal(false);
+/** The progress of opening a project, or null. */
+export const opening = signal<string | null>(null);
+/** Why no project could be opened at all, or null. */
+export const startProblem = signal<string | null>(null);
+/** Whether the user drags files over the page. */
+export const dropping = signal(false);
 export const files = signal<readonly FileInfo[]>([]);
 /** Paths of the folded folders. */
 export const closedFolders = signal<ReadonlySet<string>>(new Set());
@@ -101,6 +116,13 @@ export const openHunks = computed(() => pendingHunks(review.value.files.find((fi
 
 /** The editor. `actions/connect-editor.ts` sets its hooks. */
 export const editor = new EditorController();
+
+/** Shows a question and returns the name of the chosen answer, or null if it was cancelled. */
+export function choose(question: Omit<Extract<Dialog, { kind: "choice" }>, "kind" | "answer">): Promise<string | null> {
+  return new Promise((answer) => {
+    dialog.value = { kind: "choice", ...question, answer };
+  });
+}
 
 let engine: Engine | null = null;
 

@@ -29,7 +29,7 @@ function hunk(lines: readonly string[], keptByUser = false): Hunk {
 
 test("a hunk is described by its new lines, or by its removed ones if it has none", () => {
   assert.equal(hunkSummary(hunk(["  a", "16 - b", "16 + c", "17 + d"])), "lines 16 to 17, 1 removed, 2 added");
-  assert.equal(hunkSummary(hunk(["  a", "16 - b", "  c"], true)), "line 16, 1 removed, kept because you edited it");
+  assert.equal(hunkSummary(hunk(["  a", "16 - b", "  c"], true)), "line 16, 1 removed, you edited inside it");
 });
 
 test("a line is shown without its line ending, and otherwise unchanged", () => {
@@ -38,8 +38,23 @@ test("a line is shown without its line ending, and otherwise unchanged", () => {
 
 test("advice fits a browser, and unknown failures keep their message", () => {
   const refused = advise({ code: "authentication", message: "set ANTHROPIC_API_KEY", suggestions: [] });
-  assert.deepEqual([refused.settings, refused.details], [true, "set ANTHROPIC_API_KEY"]);
+  assert.deepEqual([refused.remedy, refused.details], ["settings", "set ANTHROPIC_API_KEY"]);
   assert.doesNotMatch([refused.title, ...refused.steps].join(), /ANTHROPIC/);
   const other = advise({ code: "not_found", message: "no file a", suggestions: ["b"] });
   assert.deepEqual([other.title, other.steps, other.details], ["no file a", ["b"], null]);
+});
+
+test("a provider's failure names its cause, its own words and the remedy that helps", () => {
+  const of = (kind: string, message: string) =>
+    advise({ code: "provider", message, suggestions: [], data: { status: 400, kind } });
+  const unknown = of("model_not_found", "anthropic has no such model or URL: check the URL (404). It says: model: foo");
+  assert.deepEqual([unknown.title, unknown.remedy], ["The provider does not have this model.", "settings"]);
+  assert.ok(unknown.steps.includes("It says: model: foo."), unknown.steps.join());
+  const limited = of(
+    "rate_limit",
+    "the rate limit of anthropic is exceeded: try again later (429). It says: slow down. The provider asks to wait 3600 s.",
+  );
+  assert.deepEqual(limited.steps, ["It says: slow down.", "Try again in 60 minutes."]);
+  assert.equal(limited.remedy, "retry");
+  assert.equal(of("invalid_request", "rejected (400). It says: too large").remedy, "settings");
 });

@@ -1,8 +1,17 @@
 /** Loads the core before the first agent needs it. */
 
-import { optionsOf } from "../validate.js";
+import { optionalFlag, optionsOf } from "../validate.js";
 import { coreModule } from "./core.js";
 import type { InitOptions } from "./types.js";
+
+/** Options of {@link init}. */
+export interface CoreInitOptions extends InitOptions {
+  /**
+   * Whether the offline model is loaded, too. It is otherwise loaded by its first request, which then needs the network.
+   * Default false.
+   */
+  offline?: boolean | undefined;
+}
 
 /**
  * Loads the core. The call is optional: {@link Agent.create} loads it too.
@@ -12,6 +21,9 @@ import type { InitOptions } from "./types.js";
  *
  * @throws {EmendError} with code `load_failed` if the source does not hold the core.
  */
-export async function init(options: InitOptions = {}): Promise<void> {
-  await coreModule.load(optionsOf(options, ["wasm"]));
+export async function init(options: CoreInitOptions = {}): Promise<void> {
+  const { offline, ...source } = optionsOf(options, ["wasm", "offline"]);
+  const withOffline = optionalFlag("`offline`", offline);
+  await coreModule.load(source);
+  if (withOffline) await (await import("./offline.js")).offlineModule.load();
 }

@@ -15,7 +15,7 @@ export const tests = {
     assert.equal(await page.locator(".tree-row.file").count(), 7);
     assert.equal(await app.bars.count(), 0);
     await page.getByText("Nothing to review").first().waitFor();
-    await page.getByRole("button", { name: "Save: everything is saved" }).waitFor();
+    await page.getByRole("button", { name: /0 changed files: everything is saved/ }).waitFor();
     await page.getByRole("button", { name: "Model: Offline model (no AI). Change" }).waitFor();
   },
 
@@ -55,7 +55,7 @@ export const tests = {
     }
     assert.match(await app.text(), /`seasonDays`/);
     await page.locator(".removed-line", { hasText: "`loanDays`" }).waitFor();
-    await page.getByRole("button", { name: "Save: everything is saved" }).waitFor();
+    await page.getByRole("button", { name: /0 changed files: everything is saved/ }).waitFor();
   },
 
   async "a key typed while the assistant holds the file is kept and takes the file back"({ page, url }) {
@@ -85,7 +85,7 @@ export const tests = {
       assert.match(await app.text(), /^Q# Seed library\n/, "the assistant wrote although the user had taken over");
       // The assistant continued in other files.
       await page.locator(".tree-row[data-path='notes/new.md'] .pending-count").waitFor();
-      await app.page.getByRole("button", { name: /^Save 1 changed file/ }).waitFor();
+      await app.page.getByRole("button", { name: /^(Save all|Download) 1 changed file/ }).waitFor();
     } finally {
       await provider.close();
     }
@@ -113,7 +113,7 @@ export const tests = {
     await app.showReview();
     if ((await app.cards.count()) > 0) await page.getByRole("button", { name: "Accept all", exact: true }).click();
     await page.keyboard.press("Control+s");
-    await page.getByRole("button", { name: "Save: everything is saved" }).waitFor();
+    await page.getByRole("button", { name: /0 changed files: everything is saved/ }).waitFor();
     assert.equal(await saved("long.md"), text.replaceAll("\n", "\r\n"));
   },
 
@@ -203,7 +203,7 @@ export const tests = {
       await alert.getByText("authentication").waitFor();
       await alert.getByText("The provider refused the API key.").waitFor();
       await alert.getByText("Details").click();
-      await alert.getByText("invalid x-api-key").waitFor();
+      await alert.getByText("It says: invalid x-api-key.").waitFor();
       assert.deepEqual(
         provider.requests.map((request) => request.key),
         ["wrong"],
@@ -258,7 +258,7 @@ export const tests = {
       await app.hunks(1);
       assert.equal(await app.text(), "# New\n");
       await page.getByRole("button", { name: "Accept change 1 of 1" }).click();
-      await page.getByRole("button", { name: /^Save 1 changed file/ }).waitFor();
+      await page.getByRole("button", { name: /^(Save all|Download) 1 changed file/ }).waitFor();
     } finally {
       await provider.close();
     }

@@ -24,7 +24,7 @@ export const tests = {
     await page.getByRole("button", { name: "Accept change 1 of 2" }).click();
     await app.says("Accepted 1 change. 3 left to review.");
     await app.hunks(1);
-    await page.getByRole("button", { name: /^Save 1 changed file into the folder/ }).click();
+    await page.getByRole("button", { name: /^Save all 1 changed file/ }).click();
     await app.says("Saved notes.md. 3 changes still to review are not saved.");
     assert.equal(await saved("notes.md"), FILES["notes.md"].replace("foo is", "bar is"));
 
@@ -59,7 +59,7 @@ export const tests = {
     await cardsWithFocus(2);
     await page.keyboard.press("u");
     await page.waitForFunction(() => document.querySelectorAll(".hunk-card").length === 3);
-    await page.getByRole("button", { name: "Reject all changes in src/a.txt" }).click();
+    await page.getByRole("button", { name: "Reject file src/a.txt" }).click();
     await page.waitForFunction(() => document.querySelectorAll(".hunk-card").length === 1);
     await page.getByRole("button", { name: "Accept all", exact: true }).click();
     await page.getByText("Nothing to review.").waitFor();
@@ -107,15 +107,20 @@ export const tests = {
     await app.editor.locator(".cm-line", { hasText: "bar is here" }).click();
     await page.keyboard.press("End");
     await page.keyboard.type(", mine");
-    await page.getByText("kept because you edited it").first().waitFor();
+    await page.getByText("you edited this").first().waitFor();
     await page.getByRole("button", { name: "Reject change 1 of 2" }).click();
     const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
-    await dialog.getByRole("button", { name: "Reject, keep my lines" }).click();
+    assert.deepEqual(await dialog.locator("code").allTextContents(), [
+      "bar is here, mine",
+      "foo is here, mine",
+      "foo is here",
+    ]);
+    await dialog.getByRole("button", { name: "Reject" }).click();
     await app.hunks(1);
-    assert.match(await app.text(), /bar is here, mine/);
+    assert.match(await app.text(), /foo is here, mine/);
     await page.keyboard.press("Control+s");
     await app.says("Saved notes.md");
-    assert.match(await saved("notes.md"), /bar is here, mine\r\n/);
+    assert.equal(await saved("notes.md"), FILES["notes.md"].replace("foo is here", "foo is here, mine"));
   },
 
   async "undo takes back the last decision, then the user's own typing, and never the assistant's edit"({ page, url }) {

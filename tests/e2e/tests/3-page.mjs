@@ -27,13 +27,13 @@ export const tests = {
       await page.keyboard.press("Control+End");
       await page.keyboard.type("text");
       const downloading = page.waitForEvent("download");
-      await page.getByRole("button", { name: /^Save 1 changed file as a download/ }).click();
+      await page.getByRole("button", { name: /^Download 1 changed file/ }).click();
       const download = await downloading;
       assert.equal(download.suggestedFilename(), "a.md");
       const chunks = [];
       for await (const chunk of await download.createReadStream()) chunks.push(chunk);
       assert.equal(Buffer.concat(chunks).toString(), "\uFEFF# A\r\ntext");
-      await page.getByRole("button", { name: "Save: everything is saved" }).waitFor();
+      await page.getByRole("button", { name: /0 changed files: everything is saved/ }).waitFor();
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -102,7 +102,7 @@ export const tests = {
     const app = await openApp(page, url);
     await app.editor.click();
     await page.keyboard.type("x");
-    await page.getByRole("button", { name: /^Save 1 changed file/ }).waitFor();
+    await page.getByRole("button", { name: /^(Save all|Download) 1 changed file/ }).waitFor();
     await page
       .getByLabel("Files to open")
       .setInputFiles({ name: "z.txt", mimeType: "text/plain", buffer: Buffer.from("z") });

@@ -59,7 +59,7 @@ export const tests = {
     await app.showReview();
     await page.getByRole("button", { name: "Accept all", exact: true }).click();
     await page.getByRole("button", { name: /^Save \d+ changed files into the folder/ }).click();
-    await page.getByRole("button", { name: "Save: everything is saved" }).waitFor();
+    await page.getByRole("button", { name: /0 changed files: everything is saved/ }).waitFor();
     for (const path of Object.keys(files)) assert.equal(await saved(path), expected[path], path);
   },
 };

@@ -1,4 +1,7 @@
 /** Connects the editor's keys and buttons to the actions. The import has this side effect and exports nothing. */
+
+import { pendingHunks } from "../hunk-text.js";
+import { rememberWritten } from "../kept.js";
 import {
   chat,
   currentEngine,
@@ -7,6 +10,7 @@ import {
   leaseHeld,
   openPath,
   recordStep,
+  review,
   showError,
   toast,
   waiting,
@@ -25,6 +29,7 @@ const SEND_DELAY_MS = 450;
 editor.connect({
   write: async (path, raw, base) => {
     const engine = currentEngine();
+    rememberWritten(pendingHunks(review.value.files.find((file) => file.path === path)));
     const before = (await engine.files.read(path))?.text;
     const { text } = await engine.files.write(path, raw, { base });
     markTouched(path);

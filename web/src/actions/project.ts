@@ -5,16 +5,27 @@
  */
 import { batch } from "@preact/signals";
 import { EMPTY_CHAT } from "../chat-state.js";
-import { describe, startEngine, toZip } from "../engine.js";
-import { download, type Project, pickDirectory, projectOfInput, readBack, writeBack } from "../folder.js";
+import { describe, preloadOffline, startEngine, toZip } from "../engine.js";
+import {
+  allowWriting,
+  download,
+  type Progress,
+  type Project,
+  pickDirectory,
+  projectOfDrop,
+  projectOfInput,
+  readBack,
+  writeBack,
+} from "../folder.js";
 import { plural } from "../hunk-text.js";
+import { forgetWritten } from "../kept.js";
 import { sampleProject } from "../sample.js";
 import { modelOf } from "../settings.js";
 import {
   chat,
+  choose,
   closedFolders,
   currentEngine,
-  dialog,
   draft,
   editor,
   engineOrNull,
@@ -28,13 +39,15 @@ import {
   setEngine,
   settings,
   showError,
+  startProblem,
   steps,
   totals,
-  unreadable,
   unsaved,
+  waiting,
 } from "../store.js";
 import { baseName, foldedAtFirst } from "../tree.js";
 import { closeFile, openFile } from "./edit.js";
+import { keptHunks, settleKept } from "./kept.js";
 import { markTouched, noteSaved, refresh, resetSaved, savedText } from "./refresh.js";
 import { leaveRun } from "./run.js";
 
@@ -51,38 +64,52 @@ export function openDirectory(): Promise<void> {
 /** Opens the files of a file input. */
 export function openInput(list: FileList): Promise<void> {
   if (list.length === 0) return Promise.resolve();
-  return replaceProject(() => projectOfInput(list));
+  return replaceProject((progress) => projectOfInput(list, progress));
 }
 
-async function replaceProject(read: () => Promise<Project | null>): Promise<void> {
+/** Opens the folder or the files that the user dropped on the page. */
+export function openDrop(transfer: DataTransfer): Promise<void> {
+  // The browser clears the transfer when the event ends.
+  const dropped = projectOfDrop(transfer);
+  return replaceProject(dropped);
+}
+
+async function replaceProject(read: (progress: Progress) => Promise<Project | null>): Promise<void> {
   try {
     await editor.flush();
     if (hasUnsettled() && !(await confirmLeaving())) return;
-    opening.value = true;
-    const next = await read();
+    opening.value = "Opening…";
+    const next = await read((count) => {
+      opening.value = `Reading files: ${count.toLocaleString("en")} so far…`;
+    });
     if (next) await useProject(next);
+    startProblem.value = null;
   } catch (error) {
-    showError(error);
     // No project has ever been open: the page must keep showing the reason.
-    if (engineOrNull() === null) unreadable.value = `Emend could not start: ${describe(error).message}`;
+    if (engineOrNull() === null) startProblem.value = describe(error).message;
+    else showError(error);
   } finally {
-    opening.value = false;
+    opening.value = null;
   }
 }
 
 async function useProject(next: Project): Promise<void> {
   leaveRun();
+  const isFirst = engineOrNull() === null;
   const engine = await startEngine(next.files, modelOf(settings.value));
   setEngine(engine);
+  if (settings.value.provider === "offline") preloadOffline();
   editor.reset();
   resetSaved(next.files);
+  forgetWritten();
   const { name, directory, skipped } = next;
   batch(() => {
     closedFolders.value = foldedAtFirst(Object.keys(next.files));
     project.value = { name, directory, skipped, sample: next.sample === true };
     openPath.value = null;
     chat.value = EMPTY_CHAT;
-    draft.value = "";
+    // A message that could not be sent because the engine had not loaded is kept.
+    if (!isFirst) draft.value = "";
     steps.value = { done: [], undone: [] };
   });
   closeFile();
@@ -92,10 +119,17 @@ async function useProject(next: Project): Promise<void> {
   if (skipped.length > 0) notify(`Opened ${name}. Skipped: ${skipped.join(", ")}.`);
 }
 
-/** Returns the file to open first: a README at the top level, else the first text file. */
+/**
+ * Returns the file to open first: a README at the top level, else the first text file. Hidden files such as `.env` often
+ * hold secrets, and are not shown unasked.
+ */
 function firstFile(): string | undefined {
   const paths = files.value.map((file) => file.path);
-  return paths.find((path) => /^readme(\.\w+)?$/i.test(path)) ?? paths.find((path) => savedText(path) !== null);
+  const isHidden = (path: string): boolean => path.split("/").some((name) => name.startsWith("."));
+  return (
+    paths.find((path) => /^readme(\.\w+)?$/i.test(path)) ??
+    paths.find((path) => !isHidden(path) && savedText(path) !== null)
+  );
 }
 
 /** Whether leaving the page now would lose changes. */
@@ -103,17 +137,16 @@ export function hasUnsettled(): boolean {
   return editor.hasUnsent || unsaved.value.size > 0 || totals.value.changes > 0;
 }
 
-function confirmLeaving(): Promise<boolean> {
+async function confirmLeaving(): Promise<boolean> {
   const parts: string[] = [];
   if (totals.value.changes > 0) parts.push(`${plural(totals.value.changes, "change")} waiting for review`);
   if (unsaved.value.size > 0) parts.push(plural(unsaved.value.size, "unsaved file"));
-  return ask("Open another project?", `You would lose ${parts.join(" and ")}.`, "Discard and open");
-}
-
-function ask(title: string, message: string, confirm: string): Promise<boolean> {
-  return new Promise((answer) => {
-    dialog.value = { kind: "confirm", title, message, confirm, answer };
+  const answer = await choose({
+    title: "Open another project?",
+    message: `You would lose ${parts.join(" and ")}.`,
+    choices: [{ name: "open", label: "Discard and open", danger: true }],
   });
+  return answer === "open";
 }
 
 /** Returns why a new file cannot have this path, or null if it can. */
@@ -151,15 +184,62 @@ export async function save(only?: string): Promise<void> {
       notify(only === undefined || pendingIn(only) === 0 ? "Everything is saved." : pendingNote(pendingIn(only)));
       return;
     }
-    const written = project.value.directory
-      ? await saveToDirectory(project.value.directory, paths)
-      : await saveAsDownload(paths);
+    // Lines of the user with words of the assistant would be saved, although their hunks are not accepted.
+    if (!(await settleKept(keptHunks(waiting.value.filter((file) => paths.includes(file.path))), "save"))) return;
+    const { directory } = project.value;
+    const done = directory ? await saveToDirectory(directory, paths) : await saveAsDownload(paths);
     await refresh();
-    if (written === 0) return;
-    const what = written === 1 && paths[0] !== undefined ? baseName(paths[0]) : plural(written, "file");
-    const how = project.value.directory ? `Saved ${what}.` : `Downloaded ${what}.`;
     const left = only === undefined ? totals.value.changes : pendingIn(only);
-    notify(left === 0 ? how : `${how} ${pendingNote(left)}`);
+    notify([...savedNotes(done), ...(left > 0 ? [pendingNote(left)] : [])].join(" "));
+  } catch (error) {
+    if (isRefusal(error) && project.value.directory) await saveAfterRefusal(project.value.directory, only);
+    else showError(error);
+  }
+}
+
+/** The result of saving. */
+interface Saving {
+  readonly written: readonly string[];
+  /** Files that changed on disk, which the user did not want to replace. */
+  readonly left: readonly string[];
+  /** Files that were removed here, of which a download cannot remove the user's copy. */
+  readonly removed: readonly string[];
+}
+
+function savedNotes({ written, left, removed }: Saving): string[] {
+  const named = (paths: readonly string[]): string =>
+    paths.length === 1 && paths[0] !== undefined ? baseName(paths[0]) : plural(paths.length, "file");
+  const notes: string[] = [];
+  if (written.length > 0) notes.push(`${project.value.directory ? "Saved" : "Downloaded"} ${named(written)}.`);
+  if (left.length > 0) notes.push(`Not saved: ${named(left)}. The disk has another text.`);
+  if (removed.length > 0) notes.push(`Removed here: ${removed.join(", ")}. Remove it from your own copy, too.`);
+  return notes;
+}
+
+/** Whether the browser refused to write into the folder, because its permission ended. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof DOMException && (error.name === "NotAllowedError" || error.name === "SecurityError");
+}
+
+/** Offers to ask for the permission again, and to download instead. */
+async function saveAfterRefusal(directory: FileSystemDirectoryHandle, only: string | undefined): Promise<void> {
+  const answer = await choose({
+    title: "The browser refused to save into the folder",
+    message: `Allow this page to write into “${directory.name}”, or download the changed files instead.`,
+    choices: [
+      { name: "download", label: "Download" },
+      { name: "allow", label: "Allow and save" },
+    ],
+  });
+  try {
+    if (answer === "allow") {
+      if (await allowWriting(directory)) await save(only);
+      else notify("The browser still refuses. Nothing was saved.", { level: "error" });
+    } else if (answer === "download") {
+      const paths = [...unsaved.value].filter((path) => only === undefined || path === only).sort();
+      const { written } = await saveAsDownload(paths, false);
+      notify(`Downloaded ${plural(written.length, "file")}. The folder has the old text.`);
+    }
   } catch (error) {
     showError(error);
   }
@@ -173,30 +253,56 @@ function pendingNote(count: number): string {
   return `${plural(count, "change")} still to review ${count === 1 ? "is" : "are"} not saved.`;
 }
 
-/**
- * Writes files into the user's folder. Asks before replacing a file that another program has changed. Returns how many.
- */
-async function saveToDirectory(directory: FileSystemDirectoryHandle, paths: readonly string[]): Promise<number> {
-  let written = 0;
+/** Writes files into the user's folder. Asks before replacing a file that another program has changed. */
+async function saveToDirectory(directory: FileSystemDirectoryHandle, paths: readonly string[]): Promise<Saving> {
+  const [written, left]: [string[], string[]] = [[], []];
   for (const path of paths) {
     const text = await currentEngine().files.readDisk(path);
     const onDisk = await readBack(directory, path);
     if (onDisk !== savedText(path) && onDisk !== text) {
-      const message = `${path} was changed outside Emend since it was opened. Saving replaces that.`;
-      if (!(await ask("Replace the file on disk?", message, "Replace"))) continue;
+      const answer = await askAboutDisk(path, onDisk, text);
+      if (answer === "merge" && onDisk !== null) await takeFromDisk(path, onDisk);
+      if (answer !== "replace") {
+        left.push(path);
+        continue;
+      }
     }
     if (onDisk !== text) await writeBack(directory, path, text);
     noteSaved(path, text);
-    written += 1;
+    written.push(path);
   }
-  return written;
+  return { written, left, removed: [] };
+}
+
+function askAboutDisk(path: string, onDisk: string | null, text: string | null): Promise<string | null> {
+  return choose({
+    title: "Replace the file on disk?",
+    message: `${path} was changed outside Emend since it was opened. Saving replaces that.`,
+    compare: [
+      { label: "On disk", text: onDisk ?? "(removed)" },
+      { label: "Here", text: text ?? "(removed)" },
+    ],
+    choices: [
+      ...(onDisk === null ? [] : [{ name: "merge", label: "Merge into the editor" }]),
+      { name: "replace", label: "Replace", danger: true },
+    ],
+  });
+}
+
+/** Merges the text on disk into the text in the editor. Where both changed the same lines, the disk wins. */
+async function takeFromDisk(path: string, onDisk: string): Promise<void> {
+  const base = savedText(path);
+  await currentEngine().files.write(path, onDisk, base === null ? {} : { base });
+  noteSaved(path, onDisk);
+  markTouched(path);
+  recordStep({ kind: "typing", path });
 }
 
 /**
- * Downloads one file as it is, several as an archive. A removed file has no download; it only counts as saved. Returns
- * the number of downloaded files.
+ * Downloads one file as it is, several as an archive. A removed file has no download; it only counts as saved. With
+ * `counts` false, no file counts as saved, because the folder still has the old text.
  */
-async function saveAsDownload(paths: readonly string[]): Promise<number> {
+async function saveAsDownload(paths: readonly string[], counts = true): Promise<Saving> {
   const saved: [path: string, text: string | null][] = [];
   for (const path of paths) saved.push([path, await currentEngine().files.readDisk(path)]);
   const texts = saved.filter((entry): entry is [string, string] => entry[1] !== null);
@@ -206,8 +312,9 @@ async function saveAsDownload(paths: readonly string[]): Promise<number> {
     const archive = (await toZip(Object.fromEntries(texts))) as Uint8Array<ArrayBuffer>;
     download(`${project.value.name || "emend"}-changed.zip`, new Blob([archive], { type: "application/zip" }));
   }
-  for (const [path, text] of saved) noteSaved(path, text);
-  return texts.length;
+  if (counts) for (const [path, text] of saved) noteSaved(path, text);
+  const removed = saved.flatMap(([path, text]) => (text === null ? [path] : []));
+  return { written: texts.map(([path]) => path), left: [], removed };
 }
 
 /** Downloads the unified diff of all pending changes. */

@@ -169,8 +169,26 @@ async function read(path: string): Promise<Reading> {
         : "This file no longer exists.",
     };
   } catch (error) {
-    return { problem: describe(error).message };
+    return { problem: withoutText(path, describe(error).message) };
   }
+}
+
+/** Returns why the page shows no text of a file: its kind and size, for a file that is not text. */
+function withoutText(path: string, message: string): string {
+  const size = files.value.find((file) => file.path === path)?.size;
+  if (size === undefined || !/binary|UTF-8|encoding/i.test(message)) return message;
+  const isImage = /\.(png|jpe?g|gif|webp|avif|bmp|ico|tiff?)$/i.test(path);
+  const kind = isImage
+    ? "An image"
+    : /UTF-8/.test(message)
+      ? "A file in another encoding than UTF-8"
+      : "Not a text file";
+  return `${kind}, ${sizeName(size)}. Emend edits text in UTF-8.`;
+}
+
+function sizeName(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} bytes`;
+  return bytes < 1_000_000 ? `${Math.round(bytes / 1_000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
 function hunksOf(path: string): readonly Hunk[] {

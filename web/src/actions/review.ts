@@ -3,8 +3,9 @@
  */
 import type { Decision } from "../editor/controller.js";
 import { dependentsOf } from "../engine.js";
-import { plural } from "../hunk-text.js";
+import { pendingHunks, plural } from "../hunk-text.js";
 import {
+  choose,
   currentEngine,
   dialog,
   editor,
@@ -21,6 +22,7 @@ import {
 } from "../store.js";
 import { baseName } from "../tree.js";
 import { openFile } from "./edit.js";
+import { keptHunks, settleKept } from "./kept.js";
 import { markTouched, refresh } from "./refresh.js";
 
 /** Accepts or rejects one hunk. The focus moves to the hunk that takes its place. */
@@ -30,9 +32,13 @@ export async function decide(id: string, decision: Decision): Promise<void> {
   const restoreFocus = editor.rememberFocus(id);
   const done = await attempt(path, decision, async () => {
     const engine = currentEngine();
-    if (decision === "accept") await engine.accept([id], { over: isContested(id) });
-    else if (!(await reject([id]))) return false;
-    return true;
+    if (decision === "accept") {
+      await engine.accept([id], { over: isContested(id) });
+      return [decision];
+    }
+    const kept = keptHunks(waiting.value.filter((file) => file.path === path)).filter((hunk) => hunk.id === id);
+    if (kept.length > 0) return (await settleKept(kept, "reject")) ? [] : null;
+    return (await reject([id])) ? [decision] : null;
   });
   if (done) restoreFocus();
 }
@@ -46,16 +52,35 @@ function isContested(id: string): boolean {
 export function acceptAll(path?: string): Promise<boolean> {
   return attempt(path ?? "", "accept", async () => {
     await currentEngine().acceptAll(path);
-    return true;
+    return ["accept"];
   });
 }
 
-/** Rejects every hunk of a file, or of all files. The user's own lines stay. */
+/** Number of changes above which rejecting all of them needs a confirmation. */
+const REJECTED_UNASKED_MAX = 20;
+
+/** Rejects every hunk of a file, or of all files. The user chooses what becomes of their own lines in them. */
 export function rejectAll(path?: string): Promise<boolean> {
   return attempt(path ?? "", "reject", async () => {
+    const affected = waiting.value.filter((file) => path === undefined || file.path === path);
+    const count = affected.reduce((sum, file) => sum + pendingHunks(file).length, 0);
+    if (count > REJECTED_UNASKED_MAX && !(await confirmReject(count, affected.length))) return null;
+    const kept = keptHunks(affected);
+    if (!(await settleKept(kept, "reject"))) return null;
+    if (kept.length === count) return [];
     await currentEngine().rejectAll(path);
-    return true;
+    return ["reject"];
   });
+}
+
+async function confirmReject(count: number, fileCount: number): Promise<boolean> {
+  const what = `${plural(count, "change")} in ${plural(fileCount, "file")}`;
+  const answer = await choose({
+    title: `Reject ${what}?`,
+    message: "Their lines return to what they were. Undo brings the changes back.",
+    choices: [{ name: "reject", label: `Reject ${plural(count, "change")}`, danger: true }],
+  });
+  return answer === "reject";
 }
 
 /** Undoes the user's last step, an edit or a decision. */
@@ -95,15 +120,23 @@ export function stepName({ kind, path }: Step): string {
   return kind === "typing" ? `typing in ${where}` : kind === "new file" ? `new file ${where}` : `${kind} in ${where}`;
 }
 
-/** Carries out a decision on `path` ("" means all files) and reports its result. Returns whether it was carried out. */
-async function attempt(path: string, decision: Decision, action: () => Promise<boolean>): Promise<boolean> {
+/**
+ * Carries out a decision on `path` ("" means all files) and reports its result. `action` returns the steps to record, or
+ * null if the user cancelled. Returns whether it was carried out.
+ */
+async function attempt(
+  path: string,
+  decision: Decision,
+  action: () => Promise<readonly Decision[] | null>,
+): Promise<boolean> {
   try {
     await editor.flush();
     const paths = path === "" ? waiting.value.map((file) => file.path) : [path];
     const before = totals.value.changes;
-    if (!(await action())) return false;
+    const done = await action();
+    if (done === null) return false;
     for (const each of paths) markTouched(each);
-    recordStep({ kind: decision, path });
+    for (const kind of done) recordStep({ kind, path });
     await refresh();
     const settled = Math.max(1, before - totals.value.changes);
     const left = totals.value.changes;

@@ -14,6 +14,7 @@ import {
   engineOrNull,
   files,
   leaseHeld,
+  notify,
   settings,
   showError,
   spoken,
@@ -32,6 +33,10 @@ let nextNotice = 0;
 /** Sends the user's message. During a run the message joins that run. */
 export async function send(text: string): Promise<void> {
   if (text.trim() === "") return;
+  if (engineOrNull() === null) {
+    notify("Emend has not started, so the message was not sent.", { level: "error" });
+    return;
+  }
   draft.value = "";
   if (chat.value.running) steer(text);
   else await run(text);

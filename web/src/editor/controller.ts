@@ -7,7 +7,7 @@
 import { defaultKeymap } from "@codemirror/commands";
 import { bracketMatching, indentOnInput } from "@codemirror/language";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Compartment, EditorState, type StateEffect, type Transaction } from "@codemirror/state";
+import { Compartment, EditorState, Prec, type StateEffect, type Transaction } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -18,6 +18,8 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import type { Hunk } from "../engine.js";
+import { altLetter } from "../keys.js";
+import { styleNonce } from "../style-nonce.js";
 import { fromEngine, OpenDocument } from "./document.js";
 import { hunkAtCursor, hunkDisplay, neighbourHunk, type PlacedHunk, placedHunks, setHunks } from "./hunks.js";
 import { loadLanguage } from "./languages.js";
@@ -59,6 +61,9 @@ interface OpenFile {
   scroll: StateEffect<unknown> | null;
 }
 
+/** Without a file the editor is hidden, but its styles are added. */
+const EMPTY = EditorState.create({ extensions: EditorView.cspNonce.of(styleNonce) });
+
 export class EditorController {
   #connected: EditorHooks | null = null;
   readonly #files = new Map<string, OpenFile>();
@@ -81,7 +86,7 @@ export class EditorController {
   mount(parent: HTMLElement): () => void {
     const view = new EditorView({
       parent,
-      state: this.#shown?.state ?? EditorState.create(),
+      state: this.#shown?.state ?? EMPTY,
       dispatchTransactions: (transactions, target) => this.#dispatched(transactions, target),
     });
     this.#view = view;
@@ -97,7 +102,7 @@ export class EditorController {
     clearTimeout(this.#timer);
     this.#files.clear();
     this.#shown = null;
-    this.#view?.setState(EditorState.create());
+    this.#view?.setState(EMPTY);
   }
 
   get shownPath(): string | null {
@@ -132,7 +137,7 @@ export class EditorController {
   hide(): void {
     this.#leave();
     this.#shown = null;
-    this.#view?.setState(EditorState.create());
+    this.#view?.setState(EMPTY);
   }
 
   #leave(): void {
@@ -290,6 +295,8 @@ export class EditorController {
 
   #extensions(path: string, language: Compartment) {
     return [
+      EditorView.cspNonce.of(styleNonce),
+      Prec.highest(EditorView.domEventHandlers({ keydown: (event, view) => this.#altKey(event, view) })),
       keymap.of(this.#keys()),
       keymap.of([...searchKeymap, ...defaultKeymap]),
       lineNumbers(),
@@ -303,7 +310,11 @@ export class EditorController {
       highlightSelectionMatches(),
       EditorState.allowMultipleSelections.of(true),
       EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ "aria-label": `Text of ${path}`, "aria-describedby": "lease-note" }),
+      EditorView.contentAttributes.of({
+        tabindex: "0",
+        "aria-label": `Text of ${path}`,
+        "aria-describedby": "lease-note",
+      }),
       hunkDisplay({
         accept: (id) => this.#hooks.decide(id, "accept"),
         reject: (id) => this.#hooks.decide(id, "reject"),
@@ -313,13 +324,21 @@ export class EditorController {
     ];
   }
 
+  /** Handles the keys with Alt. A keymap would miss those that type a character on a Mac. */
+  #altKey(event: KeyboardEvent, view: EditorView): boolean {
+    const letter = altLetter(event);
+    const here = placedHunks(view.state)[hunkAtCursor(view.state)];
+    if (letter === "j") this.step(1);
+    else if (letter === "k") this.step(-1);
+    else if (letter === "y" && here) this.#hooks.decide(here.hunk.id, "accept");
+    else if (letter === "n" && here) this.#hooks.decide(here.hunk.id, "reject");
+    else if (letter !== "y" && letter !== "n") return false;
+    event.preventDefault();
+    return true;
+  }
+
   // Without CodeMirror's history: the engine keeps one undo order for edits and decisions.
   #keys() {
-    const decideHere = (decision: Decision) => (view: EditorView) => {
-      const here = placedHunks(view.state)[hunkAtCursor(view.state)];
-      if (here) this.#hooks.decide(here.hunk.id, decision);
-      return here !== undefined;
-    };
     const run = (action: () => void) => () => {
       action();
       return true;
@@ -328,10 +347,6 @@ export class EditorController {
       { key: "Mod-z", run: run(this.#hooks.undo), preventDefault: true },
       { key: "Mod-Shift-z", run: run(this.#hooks.redo), preventDefault: true },
       { key: "Mod-y", run: run(this.#hooks.redo), preventDefault: true },
-      { key: "Alt-j", run: () => this.step(1) },
-      { key: "Alt-k", run: () => this.step(-1) },
-      { key: "Alt-y", run: decideHere("accept") },
-      { key: "Alt-n", run: decideHere("reject") },
       { key: "Mod-Enter", run: () => this.#hooks.acceptFile() },
       { key: "Escape", run: () => this.#hooks.escape() },
     ];

@@ -7,7 +7,9 @@
 import { Facet } from "@codemirror/state";
 import { type EditorView, WidgetType } from "@codemirror/view";
 import type { Hunk } from "../engine.js";
-import { countLines, hunkSummary, withoutBreak } from "../hunk-text.js";
+import { countLines, hunkSummary, tightSpans, withoutBreak } from "../hunk-text.js";
+import { keyName } from "../keys.js";
+import { reveal } from "../reveal.js";
 
 /** Actions of the controls of a hunk. */
 export interface HunkActions {
@@ -69,7 +71,7 @@ export class ControlsWidget extends WidgetType {
     setText(bar, ".hunk-label", `Change ${number} of ${total}`);
     setText(bar, ".plus", `+${countLines(hunk, "added")}`);
     setText(bar, ".minus", `−${countLines(hunk, "removed")}`);
-    setText(bar, ".hunk-kept", hunk.keptByUser ? "kept because you edited it" : "");
+    setText(bar, ".hunk-kept", hunk.keptByUser ? "you edited this" : "");
     bar.querySelector(".accept")?.setAttribute("aria-label", `Accept ${name}`);
     bar.querySelector(".reject")?.setAttribute("aria-label", `Reject ${name}`);
   }
@@ -78,6 +80,9 @@ export class ControlsWidget extends WidgetType {
     return true;
   }
 }
+
+/** Number of removed lines that are shown. The review shows all of them. */
+const REMOVED_SHOWN = 200;
 
 /** The removed lines of a hunk. The cursor cannot enter them. */
 export class RemovedWidget extends WidgetType {
@@ -92,26 +97,19 @@ export class RemovedWidget extends WidgetType {
   }
 
   override get estimatedHeight(): number {
-    return this.lines.length * 20;
+    return Math.min(this.lines.length, REMOVED_SHOWN + 1) * 20;
   }
 
   override toDOM(): HTMLElement {
     const block = element("div", "removed-lines");
     block.setAttribute("role", "group");
     block.setAttribute("aria-label", this.lines.length === 1 ? "Removed line" : `${this.lines.length} removed lines`);
-    for (const line of this.lines) {
-      const text = withoutBreak(line.text);
-      const row = element("del", "removed-line");
-      let at = 0;
-      for (const [from, to] of line.spans ?? []) {
-        const mark = element("span", "removed-text");
-        mark.textContent = text.slice(from, to);
-        row.append(text.slice(at, from), mark);
-        at = to;
-      }
-      // A newline gives an empty line its height.
-      row.append(text.slice(at) || (at === 0 ? "\n" : ""));
-      block.append(row);
+    block.append(...this.lines.slice(0, REMOVED_SHOWN).map(removedRow));
+    const rest = this.lines.length - REMOVED_SHOWN;
+    if (rest > 0) {
+      const more = element("div", "removed-line removed-rest");
+      more.textContent = `… and ${rest.toLocaleString("en")} more removed lines`;
+      block.append(more);
     }
     return block;
   }
@@ -121,11 +119,27 @@ export class RemovedWidget extends WidgetType {
   }
 }
 
+function removedRow(line: Hunk["lines"][number]): HTMLElement {
+  const text = withoutBreak(line.text);
+  const row = element("del", "removed-line");
+  let at = 0;
+  for (const [from, to] of tightSpans(text, line.spans)) {
+    const mark = element("span", "removed-text");
+    mark.textContent = reveal(text.slice(from, to));
+    row.append(reveal(text.slice(at, from)), mark);
+    at = to;
+  }
+  // A newline gives an empty line its height.
+  row.append(reveal(text.slice(at)) || (at === 0 ? "\n" : ""));
+  return row;
+}
+
 function button(action: "accept" | "reject", text: string, bar: HTMLElement, view: EditorView): HTMLButtonElement {
   const made = document.createElement("button");
   made.type = "button";
   made.className = `hunk-button ${action}`;
   made.textContent = text;
+  made.title = `${text} (${keyName(action === "accept" ? "Alt+Y" : "Alt+N")})`;
   made.addEventListener("click", () => view.state.facet(hunkActions)?.[action](bar.dataset.hunk ?? ""));
   return made;
 }

@@ -7,6 +7,8 @@
 import { type EditorState, type Range, RangeSet, StateEffect, StateField, type Text } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
 import type { Hunk } from "../engine.js";
+import { tightSpans } from "../hunk-text.js";
+import { userLines } from "../kept.js";
 import { ControlsWidget, type HunkActions, hunkActions, RemovedWidget } from "./hunk-widgets.js";
 
 /** Replaces the shown hunks. They must be pending and in the order of the text. */
@@ -69,6 +71,7 @@ export function neighbourHunk(state: EditorState, direction: 1 | -1): number {
 }
 
 const addedLine = Decoration.line({ class: "cm-added-line" });
+const userLine = Decoration.line({ class: "cm-user-line", attributes: { title: "You edited this line" } });
 const addedText = Decoration.mark({ class: "cm-added-text" });
 
 function show(hunks: readonly Hunk[], doc: Text): Shown {
@@ -102,6 +105,11 @@ function place(hunk: Hunk, index: number, total: number, doc: Text, ranges: Rang
     number += 1;
   }
   flushRemoved();
+  for (const mine of userLines(hunk)) {
+    if (mine > doc.lines) continue;
+    ranges.push(userLine.range(doc.line(mine).from));
+    to = Math.max(to, doc.line(mine).to);
+  }
   const { position, side } = anchor ?? seam(doc, number);
   const controls = new ControlsWidget(hunk, index + 1, total);
   ranges.push(Decoration.widget({ widget: controls, block: true, side: side - 1 }).range(position));
@@ -113,7 +121,7 @@ function markAdded(line: Hunk["lines"][number], number: number, doc: Text, range
   if (number > doc.lines) return 0;
   const { from, to } = doc.line(number);
   ranges.push(addedLine.range(from));
-  for (const [start, end] of line.spans ?? []) {
+  for (const [start, end] of tightSpans(line.text, line.spans)) {
     if (from + start < Math.min(from + end, to)) ranges.push(addedText.range(from + start, Math.min(from + end, to)));
   }
   return to;

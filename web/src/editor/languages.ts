@@ -35,7 +35,9 @@ const LANGUAGES: Record<string, { readonly name: string; readonly load: Loader }
 };
 
 function languageOf(path: string): { readonly name: string; readonly load: Loader } | undefined {
-  return LANGUAGES[path.slice(path.lastIndexOf(".") + 1).toLowerCase()];
+  const ending = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
+  // A file can have the name of a property of every object, such as `constructor`.
+  return Object.hasOwn(LANGUAGES, ending) ? LANGUAGES[ending] : undefined;
 }
 
 /** Returns the highlighter for `path`, or an empty extension if there is none. */

@@ -18,6 +18,10 @@ const look = EditorView.theme({
     backgroundColor: "var(--added)",
     boxShadow: "inset 3px 0 0 var(--added-edge)",
   },
+  ".cm-user-line, .cm-user-line.cm-activeLine": {
+    backgroundColor: "var(--pending-soft)",
+    boxShadow: "inset 3px 0 0 var(--pending)",
+  },
   ".cm-added-text": { backgroundColor: "var(--added-strong)", borderRadius: "2px" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
     backgroundColor: "var(--selection)",

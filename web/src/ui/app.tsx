@@ -1,10 +1,25 @@
 /** The whole page: its three panes, toasts, dialogs, and the keys that work everywhere. */
 import { useEffect } from "preact/hooks";
 import { takeOver } from "../actions/edit.js";
-import { hasUnsettled, save } from "../actions/project.js";
+import { hasUnsettled, openDrop, save } from "../actions/project.js";
 import { readLease } from "../actions/refresh.js";
-import { undo } from "../actions/review.js";
-import { editor, filesShown, leaseHeld, spoken, spokenUrgent, theme, toast, view } from "../store.js";
+import { redo, undo } from "../actions/review.js";
+import { altLetter } from "../keys.js";
+import {
+  chat,
+  dropping,
+  editor,
+  filesShown,
+  leaseHeld,
+  project,
+  spoken,
+  spokenUrgent,
+  theme,
+  toast,
+  totals,
+  unsaved,
+  view,
+} from "../store.js";
 import { ChatPane } from "./chat-pane.js";
 import { Dialogs } from "./dialogs.js";
 import { EditorPane } from "./editor-pane.js";
@@ -24,6 +39,10 @@ export function App() {
   useEffect(() => {
     document.documentElement.dataset.theme = chosen;
   }, [chosen]);
+  const title = pageTitle();
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
   return (
     <div class="app">
       <TopBar />
@@ -35,6 +54,11 @@ export function App() {
         <ChatPane />
       </div>
       <ToastView />
+      {dropping.value && (
+        <div class="drop-target">
+          <p>Drop a folder or files to open them</p>
+        </div>
+      )}
       <Dialogs />
       <div class="visually-hidden" aria-live="polite">
         {spoken.value}
@@ -44,6 +68,14 @@ export function App() {
       </div>
     </div>
   );
+}
+
+/** Returns the title of the page: whether something is unsaved, running or waiting, and the project. */
+function pageTitle(): string {
+  const { changes } = totals.value;
+  const state = chat.value.running ? "… " : changes > 0 ? `(${changes}) ` : "";
+  const name = project.value.name === "" ? "" : `${project.value.name} – `;
+  return `${unsaved.value.size > 0 ? "● " : ""}${state}${name}Emend`;
 }
 
 function hideFiles(): void {
@@ -67,7 +99,7 @@ function ToastView() {
   if (!shown) return null;
   return (
     // Screen readers get the text from the live regions, which exist before the text.
-    <div class={`toast ${shown.level}`} key={shown.id}>
+    <section class={`toast ${shown.level}`} key={shown.id} aria-label="Message">
       <span>{shown.text}</span>
       {shown.undo && (
         <button class="link" type="button" onClick={() => void undo()}>
@@ -83,7 +115,7 @@ function ToastView() {
       >
         Dismiss
       </button>
-    </div>
+    </section>
   );
 }
 
@@ -91,24 +123,47 @@ function listen(): () => void {
   const onUnload = (event: BeforeUnloadEvent): void => {
     if (hasUnsettled()) event.preventDefault();
   };
+  const dragged = ["dragenter", "dragover", "dragleave", "drop"] as const;
   window.addEventListener("keydown", onKey);
   window.addEventListener("beforeunload", onUnload);
+  // Before the editor, which would insert the text of a dropped file.
+  for (const kind of dragged) window.addEventListener(kind, onDrag, { capture: true });
   return () => {
     window.removeEventListener("keydown", onKey);
     window.removeEventListener("beforeunload", onUnload);
+    for (const kind of dragged) window.removeEventListener(kind, onDrag, { capture: true });
   };
+}
+
+/** Opens files that are dropped anywhere on the page. Dragged text is left to the editor and the message box. */
+function onDrag(event: DragEvent): void {
+  const transfer = event.dataTransfer;
+  if (!transfer?.types.includes("Files")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  // A drag leaves the page if it enters no other element of it.
+  dropping.value = event.type !== "drop" && !(event.type === "dragleave" && event.relatedTarget === null);
+  if (event.type === "dragover") transfer.dropEffect = "copy";
+  if (event.type === "drop" && !document.querySelector("dialog[open]")) void openDrop(transfer);
 }
 
 function onKey(event: KeyboardEvent): void {
   if (document.querySelector("dialog[open]")) return;
   const command = (event.ctrlKey || event.metaKey) && !event.altKey;
   if (command && event.key.toLowerCase() === "s") void save();
-  else if (event.key === "F6") nextPane(event.shiftKey ? -1 : 1);
-  else if (event.altKey && event.code === "KeyR") switchView();
+  else if (command && "zy".includes(event.key.toLowerCase()) && !takesText(event.target)) {
+    void (event.shiftKey || event.key.toLowerCase() === "y" ? redo() : undo());
+  } else if (event.key === "F6") nextPane(event.shiftKey ? -1 : 1);
+  else if (altLetter(event) === "r") switchView();
   else if (event.key === "Escape" && filesShown.value) hideFiles();
   else if (event.key === "Escape" && leaseHeld.value && !event.isComposing) takeOver();
   else return;
   event.preventDefault();
+}
+
+/** Whether keys typed there are text, which the browser or the editor undoes. */
+function takesText(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest("input, textarea, select, .cm-editor") !== null;
 }
 
 /** Switches between review and editor, and moves the focus there. */

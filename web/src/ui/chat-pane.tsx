@@ -1,10 +1,12 @@
 /** The assistant pane: the conversation, the current activity, and the message box. */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { send, stop } from "../actions/run.js";
-import { advise } from "../advice.js";
+import { advise, type Remedy } from "../advice.js";
 import type { EndEntry, Entry, LeaseEntry, NoticeEntry } from "../chat-state.js";
-import { plural } from "../hunk-text.js";
+import { plural, signed } from "../hunk-text.js";
 import { memo } from "../memo.js";
+import { reveal } from "../reveal.js";
+import { forgottenProvider } from "../settings.js";
 import { chat, dialog, draft, project, settings, totals, view } from "../store.js";
 import { baseName } from "../tree.js";
 import { examples } from "./examples.js";
@@ -97,6 +99,9 @@ function Transcript() {
   );
 }
 
+/** The provider that was used before the page was loaded, and cannot be used without its key. */
+const forgotten = forgottenProvider();
+
 function Welcome() {
   const offline = settings.value.provider === "offline";
   return (
@@ -106,6 +111,21 @@ function Welcome() {
         I read and edit the files of this project. Every edit waits here until you accept it. Nothing is saved before
         that.
       </p>
+      {offline && forgotten !== null && (
+        <p class="field-warning">
+          The key for {forgotten} was not remembered.{" "}
+          <button
+            class="link"
+            type="button"
+            onClick={() => {
+              dialog.value = { kind: "model" };
+            }}
+          >
+            Enter it again
+          </button>{" "}
+          or use the offline model.
+        </p>
+      )}
       {offline && (
         <p class="faint">
           This is the offline model, not an AI: it needs no key, works on your own files, and understands these
@@ -138,7 +158,7 @@ const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
       return (
         <div class="entry user">
           <span class="visually-hidden">You: </span>
-          {entry.text}
+          {reveal(entry.text)}
         </div>
       );
     case "assistant":
@@ -167,38 +187,40 @@ const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
 });
 
 function Notice({ entry }: { entry: NoticeEntry }) {
-  const { title, steps, details, settings: isSetting } = advise(entry.failure);
+  const { title, steps, details, remedy } = advise(entry.failure);
   return (
     <div class={`entry notice ${entry.level}`} role={entry.level === "error" ? "alert" : "note"}>
       <p>
-        <Icon name="warning" size={14} /> {title} <code>{entry.failure.code}</code>
+        <Icon name="warning" size={14} /> {reveal(title)} <code>{entry.failure.code}</code>
       </p>
       {steps.length > 0 && (
         <ul>
           {steps.map((text) => (
-            <li key={text}>{text}</li>
+            <li key={text}>{reveal(text)}</li>
           ))}
         </ul>
       )}
       {details !== null && (
         <details>
           <summary>Details</summary>
-          <p>{details}</p>
+          <p>{reveal(details)}</p>
         </details>
       )}
-      {isSetting && (
-        <button
-          class="button small"
-          type="button"
-          onClick={() => {
-            dialog.value = { kind: "model" };
-          }}
-        >
-          Model settings
+      {remedy !== null && (
+        <button class="button small" type="button" disabled={chat.value.running} onClick={() => apply(remedy)}>
+          {REMEDIES[remedy]}
         </button>
       )}
     </div>
   );
+}
+
+const REMEDIES: Record<Remedy, string> = { settings: "Model settings", retry: "Try again", reload: "Reload the page" };
+
+function apply(remedy: Remedy): void {
+  if (remedy === "settings") dialog.value = { kind: "model" };
+  else if (remedy === "reload") location.reload();
+  else void send(chat.value.entries.findLast((entry) => entry.kind === "user")?.text ?? "");
 }
 
 function Lease({ entry: { path, state } }: { entry: LeaseEntry }) {
@@ -225,7 +247,10 @@ const REASONS: Record<string, string> = {
 
 function End({ entry }: { entry: EndEntry }) {
   const parts = [REASONS[entry.reason] ?? entry.reason];
-  if (entry.toolCalls > 0) parts.push(plural(entry.toolCalls, "tool call"));
+  if (entry.toolCalls > 0) {
+    const failed = entry.failedCalls > 0 ? `, ${entry.failedCalls.toLocaleString("en")} failed` : "";
+    parts.push(plural(entry.toolCalls, "tool call") + failed);
+  }
   const tokens = (entry.usage?.input_tokens ?? 0) + (entry.usage?.output_tokens ?? 0);
   if (tokens > 0) parts.push(plural(tokens, "token"));
   return <div class="entry end">{parts.join(" · ")}</div>;
@@ -249,8 +274,8 @@ function PendingBar() {
         <span class="faint">No changes to review</span>
       ) : (
         <span>
-          {plural(changes, "change")} in {plural(files, "file")} <span class="plus">+{added}</span>{" "}
-          <span class="minus">−{removed}</span>
+          {plural(changes, "change")} in {plural(files, "file")} <span class="plus">{signed(added, "+")}</span>{" "}
+          <span class="minus">{signed(removed, "−")}</span>
         </span>
       )}
       <span class="spacer" />

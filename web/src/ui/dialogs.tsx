@@ -3,7 +3,10 @@
 import { useSignal } from "@preact/signals";
 import { createFile, newFileProblem } from "../actions/project.js";
 import { plural } from "../hunk-text.js";
+import { keyName } from "../keys.js";
+import { reveal } from "../reveal.js";
 import { type Dialog, dialog } from "../store.js";
+import { KeptDialog } from "./kept-dialog.js";
 import { closeDialog, Modal } from "./modal.js";
 import { ModelDialog } from "./model-dialog.js";
 
@@ -18,32 +21,48 @@ export function Dialogs() {
       return <KeysDialog />;
     case "new-file":
       return <NewFileDialog />;
-    case "confirm":
-      return <ConfirmDialog dialog={open} />;
+    case "choice":
+      return <ChoiceDialog dialog={open} />;
+    case "kept":
+      return <KeptDialog dialog={open} />;
     case "dependents":
       return <DependentsDialog dialog={open} />;
   }
 }
 
-function ConfirmDialog({
-  dialog: { title, message, confirm, answer },
+function ChoiceDialog({
+  dialog: { title, message, compare, choices, answer },
 }: {
-  dialog: Extract<Dialog, { kind: "confirm" }>;
+  dialog: Extract<Dialog, { kind: "choice" }>;
 }) {
-  const close = (confirmed: boolean): void => {
+  const close = (name: string | null): void => {
     closeDialog();
-    answer(confirmed);
+    answer(name);
   };
   return (
-    <Modal title={title} onCancel={() => close(false)}>
-      <p>{message}</p>
+    <Modal title={title} onCancel={() => close(null)}>
+      <p>{reveal(message)}</p>
+      {compare && (
+        <details class="compare">
+          <summary>Show both texts</summary>
+          {compare.map(({ label, text }) => (
+            <section key={label}>
+              <h3>{label}</h3>
+              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it. */}
+              <pre tabIndex={0}>{reveal(text)}</pre>
+            </section>
+          ))}
+        </details>
+      )}
       <div class="modal-foot">
-        <button class="button" type="button" data-focus onClick={() => close(false)}>
+        <button class="button" type="button" data-focus onClick={() => close(null)}>
           Cancel
         </button>
-        <button class="button danger" type="button" onClick={() => close(true)}>
-          {confirm}
-        </button>
+        {choices.map(({ name, label, danger }) => (
+          <button key={name} class={danger ? "button danger" : "button"} type="button" onClick={() => close(name)}>
+            {label}
+          </button>
+        ))}
       </div>
     </Modal>
   );
@@ -56,27 +75,21 @@ function DependentsDialog({ dialog: { dependents, answer } }: { dialog: Extract<
     closeDialog();
     answer(choice);
   };
-  const yours = fromUser > 0;
-  const others = count - fromUser;
   return (
-    <Modal
-      title={yours ? "You edited inside this change" : "Later changes depend on this one"}
-      onCancel={() => close(null)}
-    >
+    <Modal title="Later changes depend on this one" onCancel={() => close(null)}>
       <p>
-        {yours && "Your edits in these lines can stay, or be rejected with the change."}{" "}
-        {others > 0 &&
-          `${plural(others, "later change")} of the assistant ${others === 1 ? "depends" : "depend"} on it.`}
+        {plural(count, "later change")} {count === 1 ? "depends" : "depend"} on it
+        {fromUser > 0 && `, ${fromUser} of them yours`}.
       </p>
       <div class="modal-foot">
         <button class="button" type="button" onClick={() => close(null)}>
           Cancel
         </button>
         <button class="button danger" type="button" onClick={() => close("with")}>
-          {yours ? "Reject with my edits" : `Reject this and ${count} more`}
+          Reject this and {count} more
         </button>
         <button class="button primary" type="button" data-focus onClick={() => close("only")}>
-          {yours ? "Reject, keep my lines" : "Reject only this"}
+          Reject only this
         </button>
       </div>
     </Modal>
@@ -173,7 +186,7 @@ function KeysDialog() {
               {rows.map(([keys, meaning]) => (
                 <div key={keys}>
                   <dt>
-                    <kbd>{keys}</kbd>
+                    <kbd>{keyName(keys)}</kbd>
                   </dt>
                   <dd>{meaning}</dd>
                 </div>

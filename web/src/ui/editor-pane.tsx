@@ -1,11 +1,13 @@
 /** The middle pane: the open file with its hunks, or the review of all files. */
 import { useEffect, useRef } from "preact/hooks";
 import { takeOver } from "../actions/edit.js";
-import { save } from "../actions/project.js";
+import { openSample, save } from "../actions/project.js";
 import { acceptAll, rejectAll } from "../actions/review.js";
 import { languageName } from "../editor/languages.js";
 import { plural } from "../hunk-text.js";
+import { keyName } from "../keys.js";
 import { breakName } from "../lines.js";
+import { reveal } from "../reveal.js";
 import {
   cursor,
   editor,
@@ -13,6 +15,7 @@ import {
   openHunks,
   opening,
   openPath,
+  startProblem,
   totals,
   unreadable,
   unsaved,
@@ -51,15 +54,15 @@ function ViewTabs() {
           "No file open"
         ) : (
           <>
-            <span class="tab-folder">{folderOf(path)}</span>
-            <span class="tab-name">{baseName(path)}</span>
+            <span class="tab-folder">{reveal(folderOf(path))}</span>
+            <span class="tab-name">{reveal(baseName(path))}</span>
             {unsaved.value.has(path) && <span class="dot unsaved" role="img" aria-label="unsaved" />}
           </>
         )}
       </button>
       <button {...tab("review")}>
         Review changes
-        <span class={changes === 0 ? "count zero" : "count"}>{changes}</span>
+        <span class={changes === 0 ? "count zero" : "count"}>{changes.toLocaleString("en")}</span>
       </button>
     </div>
   );
@@ -108,13 +111,13 @@ function HunkBar() {
       <span class={none ? "faint" : ""}>{label}</span>
       <ToolButton
         icon="previous"
-        label="Previous change (Alt+K)"
+        label={`Previous change (${keyName("Alt+K")})`}
         disabled={none && !elsewhere}
         onClick={() => editor.step(-1)}
       />
       <ToolButton
         icon="next"
-        label="Next change (Alt+J)"
+        label={`Next change (${keyName("Alt+J")})`}
         disabled={none && !elsewhere}
         onClick={() => editor.step(1)}
       />
@@ -133,14 +136,16 @@ function Canvas() {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => (host.current ? editor.mount(host.current) : undefined), []);
   const held = leaseHeld.value;
-  const empty = openPath.value === null || unreadable.value !== null;
+  const busy = opening.value;
+  const empty = openPath.value === null || unreadable.value !== null || busy !== null || startProblem.value !== null;
   return (
     <div class={held ? "canvas leased" : "canvas"} title={held ? "Assistant editing canvas…" : undefined}>
       <div class="editor-host" ref={host} hidden={empty} />
-      {empty && (
-        <div class="empty">
+      {empty && startProblem.value !== null && busy === null && <StartProblem message={startProblem.value} />}
+      {empty && (startProblem.value === null || busy !== null) && (
+        <div class="empty" role="status">
           <Icon name="file" size={28} />
-          <p>{opening.value ? "Opening…" : (unreadable.value ?? "Open a file from the list to read or edit it.")}</p>
+          <p>{busy ?? unreadable.value ?? "Open a file from the list to read or edit it."}</p>
         </div>
       )}
       <div class="lease-note" hidden={!held}>
@@ -157,6 +162,23 @@ function Canvas() {
           Take over
         </button>
       </div>
+    </div>
+  );
+}
+
+/** Shown if the engine did not load. */
+function StartProblem({ message }: { message: string }) {
+  return (
+    <div class="empty" role="alert">
+      <Icon name="warning" size={28} />
+      <p>Emend could not start: its engine did not load.</p>
+      <button class="button primary" type="button" onClick={() => void openSample()}>
+        Try again
+      </button>
+      <details>
+        <summary>Details</summary>
+        <p>{message}</p>
+      </details>
     </div>
   );
 }

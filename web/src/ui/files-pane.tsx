@@ -2,7 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";
-import { plural } from "../hunk-text.js";
+import { plural, signed } from "../hunk-text.js";
+import { reveal } from "../reveal.js";
 import { closedFolders, dialog, files, filesShown, openPath, project, totals, unsaved, view } from "../store.js";
 import { type TreeRow, treeRows } from "../tree.js";
 import { Icon } from "./icons.js";
@@ -52,8 +53,8 @@ function ReviewButton() {
         <span class="faint">Nothing to review</span>
       ) : (
         <span>
-          {plural(changes, "change")} in {plural(fileCount, "file")} <span class="plus">+{added}</span>{" "}
-          <span class="minus">−{removed}</span>
+          {plural(changes, "change")} in {plural(fileCount, "file")} <span class="plus">{signed(added, "+")}</span>{" "}
+          <span class="minus">{signed(removed, "−")}</span>
         </span>
       )}
     </button>
@@ -149,7 +150,7 @@ function Row({ row, reachable, onActivate }: { row: TreeRow; reachable: boolean;
       aria-posinset={row.position}
       aria-setsize={row.siblings}
       aria-label={rowLabel(row)}
-      title={row.path}
+      title={reveal(row.path)}
       data-path={row.path}
       tabIndex={reachable ? 0 : -1}
       style={{ paddingLeft: `${8 + (row.level - 1) * 14}px` }}
@@ -159,18 +160,22 @@ function Row({ row, reachable, onActivate }: { row: TreeRow; reachable: boolean;
       <span class={row.open ? "twist open" : "twist"}>
         {row.kind === "folder" && <Icon name="chevron" size={12} />}
       </span>
-      <span class="tree-name">{row.name}</span>
-      {row.pending > 0 && <span class="pending-count">{row.pending}</span>}
-      <span class={`dot ${row.mark}`} />
+      <span class="tree-name">{reveal(row.name)}</span>{" "}
+      {row.pending > 0 && (
+        <span class="pending-count" aria-hidden="true">
+          {row.pending.toLocaleString("en")}
+        </span>
+      )}
+      {row.mark === "unsaved" && <span class="dot unsaved" />}
     </li>
   );
 }
 
 function rowLabel(row: TreeRow): string {
-  const parts = [row.name];
+  // Begins with the visible text, the name and the count.
+  const parts = [reveal(row.name) + (row.pending > 0 ? ` ${plural(row.pending, "change")} to review` : "")];
   if (row.status === "created") parts.push("new");
   if (row.status === "deleted") parts.push("deleted");
-  if (row.pending > 0) parts.push(`${plural(row.pending, "change")} to review`);
   if (row.mark === "unsaved") parts.push("unsaved");
   return parts.join(", ");
 }

@@ -5,14 +5,26 @@
  * the focus is in the list.
  */
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";
-import { downloadPatch } from "../actions/project.js";
-import { acceptAll, decide, rejectAll, undo } from "../actions/review.js";
+import { downloadPatch, save } from "../actions/project.js";
+import { acceptAll, decide, rejectAll, stepName, undo } from "../actions/review.js";
 import type { Decision } from "../editor/controller.js";
 import type { Hunk, ReviewFile } from "../engine.js";
-import { countLines, hunkSummary, linesPhrase, pendingHunks, plural, withoutBreak } from "../hunk-text.js";
-import { totals, waiting } from "../store.js";
+import {
+  countLines,
+  hunkSummary,
+  linesPhrase,
+  pendingHunks,
+  plural,
+  signed,
+  tightSpans,
+  withoutBreak,
+} from "../hunk-text.js";
+import { userLines } from "../kept.js";
+import { reveal } from "../reveal.js";
+import { project, steps, totals, unsaved, waiting } from "../store.js";
+import { baseName, folderOf } from "../tree.js";
 import { Icon } from "./icons.js";
 
 /** Number of files, and of hunks per file, that are rendered at first. The user can show more. */
@@ -23,23 +35,15 @@ export function ReviewPane() {
   const { changes, added, removed, files } = totals.value;
   const list = useRef<HTMLDivElement>(null);
   const shown = useSignal(FILES_SHOWN);
-  if (changes === 0) {
-    return (
-      <div class="empty">
-        <Icon name="accept" size={28} />
-        <p>Nothing to review.</p>
-        <p class="faint">What the assistant changes shows up here. Nothing of it is saved before you accept it.</p>
-      </div>
-    );
-  }
+  if (changes === 0) return <NothingLeft />;
   return (
     <div class="review">
       <div class="file-bar" role="toolbar" aria-label="All changes">
         <span>
           {plural(changes, "change")} in {plural(files, "file")}
         </span>
-        <span class="plus">+{added}</span>
-        <span class="minus">−{removed}</span>
+        <span class="plus">{signed(added, "+")}</span>
+        <span class="minus">{signed(removed, "−")}</span>
         <span class="spacer" />
         <button class="button small quiet" type="button" onClick={() => void downloadPatch()}>
           <Icon name="patch" size={14} /> Patch
@@ -72,6 +76,54 @@ export function ReviewPane() {
   );
 }
 
+/** The end of a review: its next steps. The keyboard focus stays here, so that `u` takes the last decision back. */
+function NothingLeft() {
+  const panel = useRef<HTMLDivElement>(null);
+  const last = steps.value.done.at(-1);
+  const count = unsaved.value.size;
+  useEffect(() => {
+    // The button or the card that had the focus is gone.
+    if (last && document.activeElement === document.body) panel.current?.focus();
+  }, []);
+  const folder = project.value.directory !== null;
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: takes the same key as the list of changes.
+    <div
+      class="empty review-end"
+      ref={panel}
+      tabIndex={-1}
+      onKeyDown={(event) => {
+        if (event.key === "u" && !event.ctrlKey && !event.metaKey && !event.altKey) void undo();
+      }}
+    >
+      <Icon name="accept" size={28} />
+      <p>Nothing to review.</p>
+      {count === 0 ? (
+        <p class="faint">What the assistant changes shows up here. Nothing of it is saved before you accept it.</p>
+      ) : (
+        <p>
+          {plural(count, "file")} {count === 1 ? "has" : "have"} text that is not{" "}
+          {folder ? "in your folder" : "downloaded"} yet.
+        </p>
+      )}
+      {(count > 0 || last) && (
+        <div class="button-group">
+          {count > 0 && (
+            <button class="button primary" type="button" onClick={() => void save()}>
+              <Icon name="save" size={14} /> {folder ? "Save into the folder" : "Download changed files"}
+            </button>
+          )}
+          {last && (
+            <button class="button" type="button" onClick={() => void undo()}>
+              <Icon name="undo" size={14} /> Undo {stepName(last)}
+            </button>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
 const OPERATIONS: Record<ReviewFile["operation"], string> = { create: "new file", update: "", delete: "deleted" };
 
 function FileSection({ file }: { file: ReviewFile }) {
@@ -81,17 +133,18 @@ function FileSection({ file }: { file: ReviewFile }) {
   return (
     <section class="review-file" aria-label={`${file.path}, ${plural(hunks.length, "change")}`}>
       <header class="review-head">
-        <button class="link path" type="button" onClick={() => void openFile(file.path, "first")}>
-          {file.path}
+        <button class="link path" type="button" title={file.path} onClick={() => void openFile(file.path, "first")}>
+          <span class="path-folder">{reveal(folderOf(file.path))}</span>
+          <span class="path-name">{reveal(baseName(file.path))}</span>
         </button>
         {OPERATIONS[file.operation] !== "" && <span class="tag">{OPERATIONS[file.operation]}</span>}
-        <span class="plus">+{sum(hunks, "added")}</span>
-        <span class="minus">−{sum(hunks, "removed")}</span>
+        <span class="plus">{signed(sum(hunks, "added"), "+")}</span>
+        <span class="minus">{signed(sum(hunks, "removed"), "−")}</span>
         <span class="spacer" />
         <button
           class="button small"
           type="button"
-          aria-label={`Reject all changes in ${file.path}`}
+          aria-label={`Reject file ${file.path}`}
           onClick={() => void rejectAll(file.path)}
         >
           Reject file
@@ -99,7 +152,7 @@ function FileSection({ file }: { file: ReviewFile }) {
         <button
           class="button small"
           type="button"
-          aria-label={`Accept all changes in ${file.path}`}
+          aria-label={`Accept file ${file.path}`}
           onClick={() => void acceptAll(file.path)}
         >
           Accept file
@@ -107,7 +160,15 @@ function FileSection({ file }: { file: ReviewFile }) {
       </header>
       <ol class="hunks">
         {shown.map((hunk, index) => (
-          <HunkCard key={hunk.id} hunk={hunk} path={file.path} number={index + 1} total={hunks.length} />
+          <HunkCard
+            key={hunk.id}
+            hunk={hunk}
+            path={file.path}
+            number={index + 1}
+            total={hunks.length}
+            after={lastLine(hunks[index - 1])}
+            shift={hunks.slice(0, index).reduce((sum, above) => sum + replacedLines(above), 0)}
+          />
         ))}
       </ol>
       {shown.length < hunks.length && (
@@ -125,8 +186,16 @@ function FileSection({ file }: { file: ReviewFile }) {
   );
 }
 
-function HunkCard(props: { hunk: Hunk; path: string; number: number; total: number }) {
-  const { hunk, path, number, total } = props;
+/** Number of lines of a hunk that are rendered at first. */
+const LINES_SHOWN = 400;
+
+function HunkCard(props: { hunk: Hunk; path: string; number: number; total: number; after: number; shift: number }) {
+  const { hunk, path, number, total, after, shift } = props;
+  const all = useSignal(false);
+  const mine = userLines(hunk);
+  const isMine = (line: Hunk["lines"][number]): boolean => line.newNumber !== undefined && mine.has(line.newNumber);
+  // Unchanged lines that the hunk above shows already are not repeated.
+  const lines = hunk.lines.filter((line) => line.kind !== "context" || (line.newNumber ?? 0) > after);
   const name = `change ${number} of ${total} in ${path}`;
   return (
     <li
@@ -142,27 +211,38 @@ function HunkCard(props: { hunk: Hunk; path: string; number: number; total: numb
           {capital(linesPhrase(hunk))}
         </button>
         <span class="hunk-size">
-          <span class="plus">+{countLines(hunk, "added")}</span>{" "}
-          <span class="minus">−{countLines(hunk, "removed")}</span>
+          <span class="plus">{signed(countLines(hunk, "added"), "+")}</span>{" "}
+          <span class="minus">{signed(countLines(hunk, "removed"), "−")}</span>
         </span>
-        {hunk.keptByUser && <span class="hunk-kept">kept because you edited it</span>}
+        {hunk.keptByUser && <span class="hunk-kept">you edited this</span>}
         {hunk.contested && <span class="hunk-kept">conflicts with your edit</span>}
         <span class="spacer" />
         <DecideButton kind="reject" name={name} hunk={hunk} />
         <DecideButton kind="accept" name={name} hunk={hunk} />
       </div>
       <div class="hunk-lines">
-        {hunk.lines.map((line, index) => (
-          <div class={`diff-line ${line.kind}`} key={index}>
-            <span class="line-number">{line.oldNumber ?? ""}</span>
+        {lines.slice(0, all.value ? lines.length : LINES_SHOWN).map((line, index) => (
+          <div class={`diff-line ${isMine(line) ? "mine" : line.kind}`} key={index}>
+            <span class="line-number">{isMine(line) ? "" : oldNumber(hunk, line, shift)}</span>
             <span class="line-number">{line.newNumber ?? ""}</span>
             <span class="sign" aria-hidden="true">
               {SIGNS[line.kind]}
             </span>
-            <span class="visually-hidden">{WORDS[line.kind]}</span>
-            <code>{marked(withoutBreak(line.text), line.spans ?? [])}</code>
+            <span class="visually-hidden">{isMine(line) ? "yours: " : WORDS[line.kind]}</span>
+            <code>{marked(withoutBreak(line.text), line.spans)}</code>
           </div>
         ))}
+        {!all.value && lines.length > LINES_SHOWN && (
+          <button
+            class="link more"
+            type="button"
+            onClick={() => {
+              all.value = true;
+            }}
+          >
+            Show {(lines.length - LINES_SHOWN).toLocaleString("en")} more lines
+          </button>
+        )}
         {hunk.contested && <Yours lines={hunk.yours ?? []} />}
       </div>
     </li>
@@ -209,7 +289,8 @@ async function decideInList(card: HTMLElement | null, id: string, kind: Decision
   await new Promise(requestAnimationFrame);
   const cards = cardsOf(list);
   const next = cards[Math.min(index, cards.length - 1)];
-  (selector === "" ? next : next?.querySelector<HTMLElement>(selector))?.focus();
+  if (!next) return document.querySelector<HTMLElement>(".review-end")?.focus();
+  (selector === "" ? next : next.querySelector<HTMLElement>(selector))?.focus();
 }
 
 function cardsOf(list: Element | null): readonly HTMLElement[] {
@@ -233,16 +314,34 @@ function onListKey(event: KeyboardEvent, list: HTMLElement | null): void {
   event.preventDefault();
 }
 
+/** Returns the number of removed lines for which the user has a line. The engine counts both as old lines. */
+function replacedLines(hunk: Hunk): number {
+  return hunk.keptByUser ? Math.min(countLines(hunk, "removed"), userLines(hunk).size) : 0;
+}
+
+/** Returns the number of a line in the old text, in which the user's lines in hunks do not count. */
+function oldNumber(hunk: Hunk, line: Hunk["lines"][number], shift: number): number | string {
+  if (line.oldNumber === undefined) return "";
+  const mine = Math.min(...userLines(hunk));
+  const isBelow = line.newNumber !== undefined && line.newNumber > mine;
+  return line.oldNumber - shift - (isBelow ? replacedLines(hunk) : 0);
+}
+
+/** Returns the number of the last visible line that a hunk shows, 0 without a hunk. */
+function lastLine(hunk: Hunk | undefined): number {
+  return hunk?.lines.findLast((line) => line.newNumber !== undefined)?.newNumber ?? 0;
+}
+
 /** Renders a line with its changed parts marked. */
-function marked(text: string, spans: readonly (readonly [number, number])[]) {
-  if (spans.length === 0) return text === "" ? "\n" : text;
+function marked(text: string, spans: Hunk["lines"][number]["spans"]) {
+  if (!spans || spans.length === 0) return text === "" ? "\n" : reveal(text);
   const parts = [];
   let at = 0;
-  for (const [from, to] of spans) {
-    parts.push(text.slice(at, from), <mark key={from}>{text.slice(from, to)}</mark>);
+  for (const [from, to] of tightSpans(text, spans)) {
+    parts.push(reveal(text.slice(at, from)), <mark key={from}>{reveal(text.slice(from, to))}</mark>);
     at = to;
   }
-  parts.push(text.slice(at));
+  parts.push(reveal(text.slice(at)));
   return parts;
 }
 

@@ -2,6 +2,7 @@
 import { toolMessage } from "../advice.js";
 import type { ToolEntry } from "../chat-state.js";
 import type { Failure } from "../engine.js";
+import { reveal } from "../reveal.js";
 import { baseName, folderOf } from "../tree.js";
 import { Icon } from "./icons.js";
 
@@ -29,7 +30,7 @@ export function ToolRow({ entry }: { entry: ToolEntry }) {
         </span>
         <span class="tool-name">{name}</span>
         <Target given={entry.arguments} />
-        <span class="tool-time">{duration === null ? "" : duration < 1 ? "<1 ms" : `${Math.round(duration)} ms`}</span>
+        <span class="tool-time">{duration === null || duration < 1 ? "" : `${Math.round(duration)} ms`}</span>
         <span class={`tool-status ${status}`} role="img" aria-label={STATUS[status]}>
           {status === "ok" && <Icon name="accept" size={12} />}
           {(status === "failed" || status === "cancelled") && <Icon name="reject" size={12} />}
@@ -40,7 +41,7 @@ export function ToolRow({ entry }: { entry: ToolEntry }) {
         <h3>Arguments</h3>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it. */}
         <pre tabIndex={0}>{pretty(entry.arguments)}</pre>
-        {entry.output !== "" && toolMessage(failure) === null && (
+        {entry.output !== "" && !repeats(entry) && (
           <>
             <h3>Output</h3>
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it. */}
@@ -50,6 +51,13 @@ export function ToolRow({ entry }: { entry: ToolEntry }) {
       </div>
     </details>
   );
+}
+
+/** Whether the output only repeats the failure, which is shown above it. */
+function repeats({ failure, output }: ToolEntry): boolean {
+  if (failure === null) return false;
+  const message = failure.message.trim();
+  return toolMessage(failure) !== null || message.includes(output.trim()) || output.includes(message);
 }
 
 function ToolFailure({ failure }: { failure: Failure }) {
@@ -67,10 +75,10 @@ function ToolFailure({ failure }: { failure: Failure }) {
 function Target({ given }: { given: unknown }) {
   const about = firstText(given, TELLING);
   const path = firstText(given, PATHS);
-  if (path === "" || path !== about) return <span class="tool-target">{about || shortTexts(given)}</span>;
+  if (path === "" || path !== about) return <span class="tool-target">{reveal(about || shortTexts(given))}</span>;
   return (
     <span class="tool-target" title={path}>
-      {baseName(path)} <span class="faint">{folderOf(path).replace(/\/$/, "")}</span>
+      {reveal(baseName(path))} <span class="faint">{reveal(folderOf(path).replace(/\/$/, ""))}</span>
     </span>
   );
 }

@@ -3,6 +3,7 @@ import { useRef } from "preact/hooks";
 import { openDirectory, openInput, openSample, save } from "../actions/project.js";
 import { redo, stepName, undo } from "../actions/review.js";
 import { canPickDirectory } from "../folder.js";
+import { reveal } from "../reveal.js";
 import { saveTheme, type Theme } from "../settings.js";
 import { dialog, filesShown, opening, project, steps, theme, unsaved } from "../store.js";
 import { Icon, type IconName } from "./icons.js";
@@ -21,16 +22,16 @@ export function TopBar() {
       >
         <Icon name="panel" />
       </button>
-      <span class="brand">
+      <h1 class="brand">
         <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true">
           <rect width="32" height="32" rx="8" class="brand-tile" />
           <path d="M7 12h18" class="brand-line" />
           <path d="M9 24l7-9 7 9" class="brand-caret" />
         </svg>
         Emend
-      </span>
-      <span class="project-name" title={project.value.name}>
-        {project.value.name}
+      </h1>
+      <span class="project-name" title={reveal(project.value.name)}>
+        {reveal(project.value.name)}
         {project.value.sample && <span class="tag">Sample</span>}
       </span>
       <OpenButtons />
@@ -71,7 +72,7 @@ function OpenButtons() {
       <button
         class="button"
         type="button"
-        disabled={opening.value}
+        disabled={opening.value !== null}
         aria-label="Open folder"
         onClick={() => (canPickDirectory() ? void openDirectory() : folderInput.current?.click())}
       >
@@ -82,7 +83,7 @@ function OpenButtons() {
         class="button"
         type="button"
         aria-label="Open files"
-        disabled={opening.value}
+        disabled={opening.value !== null}
         onClick={() => fileInput.current?.click()}
       >
         <Icon name="file" />
@@ -92,8 +93,8 @@ function OpenButtons() {
         <button
           class="button quiet"
           type="button"
-          aria-label="Open the sample project"
-          disabled={opening.value}
+          aria-label="Sample project"
+          disabled={opening.value !== null}
           onClick={() => void openSample()}
         >
           <Icon name="files" />
@@ -138,9 +139,9 @@ function StepButtons() {
 
 function SaveButton() {
   const count = unsaved.value.size;
-  const where = project.value.directory ? "into the folder" : "as a download";
-  const name =
-    count === 0 ? "Save: everything is saved" : `Save ${count} changed ${count === 1 ? "file" : "files"} ${where}`;
+  const label = project.value.directory ? "Save all" : "Download";
+  // The name begins with the visible text, so that it can be spoken as a command.
+  const name = `${label} ${count} ${count === 1 ? "changed file" : "changed files"}${count === 0 ? ": everything is saved" : ""}`;
   return (
     <button
       class="button"
@@ -151,8 +152,7 @@ function SaveButton() {
       onClick={() => void save()}
     >
       <Icon name="save" />
-      <span class="wide-label">{project.value.directory ? "Save all" : "Download"}</span>
-      <span class={count === 0 ? "count zero" : "count"}>{count}</span>
+      <span class="wide-label">{label}</span> <span class={count === 0 ? "count zero" : "count"}>{count}</span>
     </button>
   );
 }

@@ -1,0 +1,55 @@
+/**
+ * Decides on the lines that the user edited inside pending hunks, before they are saved or their hunks rejected.
+ *
+ * The user sees every result as text and chooses one. No unaccepted words are saved and no words of the user are dropped
+ * without that.
+ */
+import type { ReviewFile } from "../engine.js";
+import { pendingHunks } from "../hunk-text.js";
+import { type KeptHunk, keptHunk, type Outcome, replaceLines, writtenOf } from "../kept.js";
+import { currentEngine, dialog, recordStep, waiting } from "../store.js";
+import { markTouched, refresh } from "./refresh.js";
+
+/** Returns the pending hunks of these files in which the user edited lines. */
+export function keptHunks(files: readonly ReviewFile[]): readonly KeptHunk[] {
+  return files.flatMap((file) =>
+    pendingHunks(file)
+      .filter((hunk) => hunk.keptByUser)
+      .map((hunk) => keptHunk(file.path, hunk, writtenOf(hunk.id))),
+  );
+}
+
+/** The action that the choice belongs to. */
+export type Purpose = "save" | "reject";
+
+/** Asks what becomes of the user's lines, and carries it out. Returns whether the action may go on. */
+export async function settleKept(hunks: readonly KeptHunk[], purpose: Purpose): Promise<boolean> {
+  if (hunks.length === 0) return true;
+  const choices = await new Promise<readonly Outcome[] | null>((answer) => {
+    dialog.value = { kind: "kept", hunks, purpose, answer };
+  });
+  if (choices === null) return false;
+  // From the end of each file, so that the line numbers of the hunks above stay.
+  for (const [index, hunk] of [...hunks.entries()].reverse()) await carryOut(hunk, choices[index] ?? "keep");
+  await refresh();
+  return true;
+}
+
+async function carryOut(shown: KeptHunk, outcome: Outcome): Promise<void> {
+  const engine = currentEngine();
+  const { id, path } = shown;
+  // The assistant may have moved the lines since the question was asked.
+  const now = keptHunks(waiting.value).find((hunk) => hunk.id === id) ?? shown;
+  markTouched(path);
+  if (outcome === "keep") {
+    await engine.accept([id]);
+    recordStep({ kind: "accept", path });
+    return;
+  }
+  const base = (await engine.files.read(path))?.text ?? "";
+  await engine.reject([id], { dependents: "with" });
+  recordStep({ kind: "reject", path });
+  if (outcome === "drop" || shown.texts.old === undefined) return;
+  await engine.files.write(path, replaceLines(base, now.line, now.lineCount, shown.texts.old), { base });
+  recordStep({ kind: "typing", path });
+}

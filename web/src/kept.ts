@@ -1,0 +1,136 @@
+/**
+ * The lines that the user edited inside a pending hunk, and what can become of them.
+ *
+ * Such a line has words of the assistant that are not accepted, and words of the user that must not be lost. The user
+ * chooses one of three results, which are shown as text.
+ */
+import { diff } from "@codemirror/merge";
+import { ChangeSet, type ChangeSpec } from "@codemirror/state";
+import type { Hunk } from "./engine.js";
+import { dominantBreak, splitBreaks } from "./lines.js";
+
+/** A choice for the user's lines in a hunk. */
+export type Outcome = "keep" | "old" | "drop";
+
+/** The lines of a hunk as the assistant wrote them, before the user edited inside it. */
+export interface Written {
+  readonly text: string;
+  /** The first unchanged lines after the changed ones. They tell where the user's lines end. */
+  readonly next: readonly string[];
+}
+
+/** A pending hunk in which the user has edited lines. */
+export interface KeptHunk {
+  readonly id: string;
+  readonly path: string;
+  /** First of the user's lines in the visible text, from 1. */
+  readonly line: number;
+  /** Number of visible lines from there on that the choice replaces. */
+  readonly lineCount: number;
+  /** The text of each outcome. `old` is missing if there is none, or the assistant's text is not known. */
+  readonly texts: Readonly<Record<"keep" | "drop", string>> & { readonly old?: string };
+}
+
+/** The assistant's text in the hunks that the user is editing, by id. */
+const remembered = new Map<string, Written>();
+
+/** Records the texts of hunks before the user edits the file. Hunks that the user has edited already keep theirs. */
+export function rememberWritten(hunks: readonly Hunk[]): void {
+  for (const hunk of hunks) if (!hunk.keptByUser) remembered.set(hunk.id, writtenText(hunk));
+}
+
+export function writtenOf(id: string): Written | undefined {
+  return remembered.get(id);
+}
+
+/** Forgets all texts, for another project. */
+export function forgetWritten(): void {
+  remembered.clear();
+}
+
+/** Returns the assistant's text in a hunk that the user has not edited. */
+function writtenText(hunk: Hunk): Written {
+  const after = hunk.lines.slice(hunk.lines.findLastIndex((line) => line.kind !== "context") + 1);
+  const next = after.slice(0, 2).map((line) => line.text);
+  const text = hunk.lines.flatMap((line) => (line.kind === "added" ? [line.text] : [])).join("");
+  return { text, next };
+}
+
+/** Describes a hunk with `keptByUser`. `written` is its text before the user edited it, if known. */
+export function keptHunk(path: string, hunk: Hunk, written: Written | undefined): KeptHunk {
+  const first = hunk.lines.findIndex((line) => line.kind !== "context");
+  const last = hunk.lines.findLastIndex((line) => line.kind !== "context");
+  const after = hunk.lines.slice(last + 1).map((line) => line.text);
+  const end = endOfMine(after, written?.next);
+  const inside = hunk.lines.slice(Math.max(first, 0), last + 1 + (end ?? after.length));
+  const visible = inside.filter((line) => line.kind !== "removed");
+  const removed = inside.filter((line) => line.kind === "removed");
+  const keep = visible.map((line) => line.text).join("");
+  const drop = removed.map((line) => line.text).join("");
+  // Without an old line there is nothing to put the edit on.
+  const isWhole = end !== undefined && written !== undefined;
+  const old = isWhole && drop !== "" ? rebased(written.text, drop, keep) : undefined;
+  return {
+    id: hunk.id,
+    path,
+    line: visible[0]?.newNumber ?? hunk.newStart,
+    lineCount: visible.length,
+    texts: { keep, drop, ...(old !== undefined && old !== keep && { old }) },
+  };
+}
+
+/**
+ * Returns the number of the user's lines at the start of `after`, which goes on with the unchanged lines `next`;
+ * undefined if the end of the user's lines is not among them. Without `next`, one line is the user's.
+ */
+function endOfMine(after: readonly string[], next: readonly string[] | undefined): number | undefined {
+  if (next === undefined) return Math.min(1, after.length);
+  if (next.length === 0) return after.length;
+  for (let at = 0; at < after.length; at++) {
+    if (after.slice(at, at + next.length).every((text, index) => text === next[index])) return at;
+  }
+  return undefined;
+}
+
+/** Returns the line numbers in the visible text of the lines that the user wrote inside a hunk. */
+export function userLines(hunk: Hunk, written = writtenOf(hunk.id)): ReadonlySet<number> {
+  if (!hunk.keptByUser) return NONE;
+  const { line, lineCount } = keptHunk("", hunk, written);
+  const added = new Set(hunk.lines.flatMap((each) => (each.kind === "added" ? [each.newNumber] : [])));
+  const numbers = Array.from({ length: lineCount }, (_, index) => line + index);
+  return new Set(numbers.filter((number) => !added.has(number)));
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+/** Applies the changes from `before` to `mine` to `old`. Its lines get the line ending of `old`. */
+export function rebased(beforeText: string, oldText: string, mineText: string): string {
+  const [before, mine] = [splitBreaks(beforeText).text, splitBreaks(mineText).text];
+  const { text: old, breaks } = splitBreaks(oldText);
+  const theirs = ChangeSet.of(changes(before, old), before.length);
+  const ours = ChangeSet.of(changes(before, mine), before.length);
+  const shown = ours.map(theirs, true);
+  let [text, at] = ["", 0];
+  shown.iterChanges((from, to, _fromB, _toB, inserted) => {
+    text += old.slice(at, from) + inserted.toString();
+    at = to;
+  }, true);
+  return (text + old.slice(at)).replaceAll("\n", dominantBreak(breaks));
+}
+
+function changes(before: string, after: string): ChangeSpec[] {
+  return diff(before, after, { scanLimit: 500, timeout: 40 }).map((change) => ({
+    from: change.fromA,
+    to: change.toA,
+    insert: after.slice(change.fromB, change.toB),
+  }));
+}
+
+/** Returns `text` with `count` lines from line `line` on replaced by `lines`. */
+export function replaceLines(text: string, line: number, count: number, lines: string): string {
+  const starts = [0];
+  for (const found of text.matchAll(/\r\n?|\n/g)) starts.push(found.index + found[0].length);
+  const from = starts[line - 1] ?? text.length;
+  const to = starts[line - 1 + count] ?? text.length;
+  return text.slice(0, from) + lines + text.slice(to);
+}

@@ -1,0 +1,116 @@
+/** Asks what becomes of lines that the user edited inside pending hunks. Every result is shown as text. */
+import { useSignal } from "@preact/signals";
+import { plural } from "../hunk-text.js";
+import type { KeptHunk, Outcome } from "../kept.js";
+import { reveal } from "../reveal.js";
+import type { Dialog } from "../store.js";
+import { closeDialog, Modal } from "./modal.js";
+
+const OUTCOMES: readonly (readonly [Outcome, string])[] = [
+  ["keep", "Keep my line with the assistant’s words"],
+  ["old", "Put my edit on the old line"],
+  ["drop", "Drop both: the old line returns"],
+];
+
+type Kept = Extract<Dialog, { kind: "kept" }>;
+
+export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kept }) {
+  const usual: Outcome = purpose === "save" ? "keep" : "old";
+  const choices = useSignal<readonly Outcome[]>(hunks.map((hunk) => possible(hunk, usual)));
+  const close = (result: readonly Outcome[] | null): void => {
+    closeDialog();
+    answer(result);
+  };
+  const several = hunks.length > 1;
+  return (
+    <Modal
+      title={several ? "You edited inside these changes" : "You edited inside this change"}
+      onCancel={() => close(null)}
+    >
+      <p>
+        {purpose === "save"
+          ? `${several ? "These lines have" : "This line has"} words of the assistant that you have not accepted. Choose what is saved.`
+          : `Your edit is on ${several ? "lines" : "a line"} of the assistant. Choose what stays.`}
+      </p>
+      {several && (
+        <label class="field kept-all">
+          <span>For all {plural(hunks.length, "place")}</span>
+          <select
+            value=""
+            onChange={(event) => {
+              const wanted = event.currentTarget.value as Outcome;
+              choices.value = hunks.map((hunk) => possible(hunk, wanted));
+            }}
+          >
+            <option value="" disabled hidden>
+              Choose…
+            </option>
+            {OUTCOMES.map(([outcome, label]) => (
+              <option key={outcome} value={outcome}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <div class="kept-list">
+        {hunks.map((hunk, index) => (
+          <Choice
+            key={hunk.id}
+            hunk={hunk}
+            chosen={choices.value[index] ?? "keep"}
+            onChoose={(outcome) => {
+              choices.value = choices.value.with(index, outcome);
+            }}
+          />
+        ))}
+      </div>
+      <div class="modal-foot">
+        <button class="button" type="button" onClick={() => close(null)}>
+          Cancel
+        </button>
+        <button class="button primary" type="button" data-focus onClick={() => close(choices.value)}>
+          {purpose === "save" ? "Save" : "Reject"}
+        </button>
+      </div>
+    </Modal>
+  );
+}
+
+/** Returns the outcome, or the nearest one that this hunk has. */
+function possible(hunk: KeptHunk, wanted: Outcome): Outcome {
+  return wanted === "old" && hunk.texts.old === undefined ? "keep" : wanted;
+}
+
+interface ChoiceProps {
+  hunk: KeptHunk;
+  chosen: Outcome;
+  onChoose: (outcome: Outcome) => void;
+}
+
+function Choice({ hunk, chosen, onChoose }: ChoiceProps) {
+  const where = `${hunk.path}, line ${hunk.line}`;
+  return (
+    <fieldset class="choices kept">
+      <legend>{reveal(where)}</legend>
+      {OUTCOMES.map(([outcome, label]) => {
+        const text = hunk.texts[outcome];
+        if (text === undefined) return null;
+        return (
+          <label key={outcome} class={chosen === outcome ? "choice checked" : "choice"}>
+            <input
+              type="radio"
+              name={`kept-${hunk.id}`}
+              checked={chosen === outcome}
+              onChange={() => onChoose(outcome)}
+            />
+            <span class="kept-choice">
+              <strong>{label}</strong>
+              <code>{reveal(text.replace(/\r?\n$/, "")) || "(no line)"}</code>
+            </span>
+          </label>
+        );
+      })}
+    </fieldset>
+  );
+}

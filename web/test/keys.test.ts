@@ -1,0 +1,32 @@
+// Keys with Alt on several keyboards, and characters that hide themselves.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { altLetter, keyName } from "../src/keys.js";
+import { reveal } from "../src/reveal.js";
+
+test("Alt with a letter is recognized where it types another character", () => {
+  const press = (key: string, code: string, more = {}) =>
+    altLetter({ altKey: true, ctrlKey: false, metaKey: false, shiftKey: false, key, code, ...more });
+  assert.equal(press("j", "KeyJ"), "j");
+  assert.equal(press("∆", "KeyJ"), "j", "Option+J on a Mac");
+  assert.equal(press("Dead", "KeyN"), "n", "Option+N on a Mac");
+  assert.equal(press("y", "KeyZ"), "y", "a German keyboard");
+  assert.equal(press("j", "KeyJ", { ctrlKey: true }), null);
+  assert.equal(press("j", "KeyJ", { altKey: false }), null);
+  assert.equal(press("€", "KeyE", { getModifierState: () => true }), null, "AltGr");
+  assert.equal(press("ArrowUp", "ArrowUp"), null);
+});
+
+test("keys have the names of the user's keyboard", () => {
+  assert.equal(keyName("Ctrl+Shift+Z", true), "⌘⇧Z");
+  assert.equal(keyName("Alt+J, Alt+K", true), "⌥J, ⌥K");
+  assert.equal(keyName("Ctrl+Enter", false), "Ctrl+Enter");
+});
+
+test("characters that hide or turn text are shown by their number", () => {
+  assert.equal(reveal("rtl_\u202egnp.exe"), "rtl_⟨U+202E⟩gnp.exe");
+  assert.equal(reveal("a\u200bb\u0007"), "a⟨U+200B⟩b⟨U+0007⟩");
+  assert.equal(reveal("\u{e0041}"), "⟨U+E0041⟩");
+  assert.equal(reveal("tab\tline\r\né 👩‍💻 עברית"), "tab\tline\r\né 👩‍💻 עברית");
+});
