@@ -16,6 +16,7 @@ export type ErrorCode =
   | "io_error"
   | "limit_reached"
   | "load_failed"
+  | "method_not_allowed"
   | "network"
   | "not_found"
   | "not_initialized"

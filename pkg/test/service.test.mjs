@@ -344,6 +344,8 @@ test("malformed requests get the replies of the HTTP server", async (t) => {
   for (const [path, init] of [
     ["/api/agent/none", {}],
     ["/api/agent/sessions", { method: "PUT" }],
+    ["/api/agent/sessions?offset=1", {}],
+    ["/api/agent/stream?cursor=1", {}],
     ["/api/agent/sessions/%ff", {}],
     ["/api/agent/sessions", { method: "POST", body: "{}" }],
     ["/api/agent/sessions", { ...json({}), body: "{" }],
@@ -355,7 +357,9 @@ test("malformed requests get the replies of the HTTP server", async (t) => {
   }
   assert.deepEqual(replies, [
     [404, false, "not_found", null],
-    [405, false, "not_found", "GET, POST"],
+    [405, false, "method_not_allowed", "GET, POST"],
+    [400, false, "invalid_argument", null],
+    [400, false, "invalid_argument", null],
     [404, false, "not_found", null],
     [415, false, "invalid_argument", null],
     [400, false, "invalid_argument", null],

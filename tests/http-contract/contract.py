@@ -225,8 +225,8 @@ def more(contract, session_id, job):
     """Operations on hunks, the log of changes and checkpoints."""
     call = contract.call
     state = contract.job(session_id, "rename red to blue in many.md")
-    lines = state["diff_bundle"]["files"][0]["hunks"][0]["lines"]
-    hunk = state["diff_bundle"]["files"][0]["hunks"][0]["hunk_id"]
+    found = call("GetReview", query={"job_id": state["job_id"]})["files"][0]["hunks"][0]
+    hunk, lines = found["hunk_id"], found["lines"]
     call("PreviewDecision", {"decision": "accept", "all": True})
     added = [at for at, line in enumerate(lines) if line["kind"] == "added"]
     split = call("Split", {"hunk_id": hunk, "line": added[-1]})

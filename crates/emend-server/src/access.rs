@@ -20,6 +20,8 @@ pub(crate) enum Denied {
     Host,
     /// A page of another origin sent the request.
     Origin,
+    /// `Host` or `Origin` is there twice: a proxy could have checked the other one.
+    Twice,
 }
 
 fn text(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<&str> {
@@ -28,6 +30,10 @@ fn text(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<&str> {
 
 /// Checks the headers `Host` and `Origin`. Returns the origin if it is a listed one.
 pub(crate) fn check(config: &ServerConfig, headers: &HeaderMap) -> Result<Option<String>, Denied> {
+    let is_twice = |name| headers.get_all(name).iter().nth(1).is_some();
+    if is_twice(header::HOST) || is_twice(header::ORIGIN) {
+        return Err(Denied::Twice);
+    }
     let host = text(headers, header::HOST).filter(|host| is_own(config, host)).ok_or(Denied::Host)?;
     let Some(origin) = headers.get(header::ORIGIN) else { return Ok(None) };
     let origin = origin.to_str().map_err(|_| Denied::Origin)?;

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::header;
 use axum::http::{HeaderMap, Request, Response, StatusCode};
 use emend_agent::error_code::Code;
-use emend_agent::service::api::{parse_query, route};
+use emend_agent::service::api::{check_query, methods_of, parse_query, route, without_method};
 use emend_agent::service::{ApiRequest, Method, OperationInfo};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde_json::Value;
@@ -15,8 +15,6 @@ use crate::path::decoded;
 use crate::reply::{Answer, error, json, set_text};
 use crate::state::ServerState;
 use crate::stream;
-
-const METHODS: [Method; 4] = [Method::Get, Method::Post, Method::Patch, Method::Delete];
 
 /// Answers a request that has a valid token.
 pub(crate) async fn answer(state: &ServerState, request: Request<Body>) -> Answer {
@@ -30,6 +28,10 @@ pub(crate) async fn answer(state: &ServerState, request: Request<Body>) -> Answe
     let operation = info.operation.name();
     let query = parse_query(request.uri().query().unwrap_or_default());
     if info.is_stream {
+        // Browsers give the token of an `EventSource` as a parameter.
+        if let Err(refused) = check_query(info, &query, &["token"]) {
+            return Answer::new(operation, json(&refused.response()));
+        }
         return Answer::new(operation, stream::answer(state, info, &ids, &query, request.headers()).await);
     }
     let (parts, body) = request.into_parts();
@@ -59,28 +61,16 @@ pub(crate) fn is_stream(path: &str) -> bool {
 }
 
 fn operation(method: &str, path: &str) -> Result<(&'static OperationInfo, Vec<String>), Response<Body>> {
-    let known = Method::from_name(method);
-    let refused = match known.map(|method| route(method, path)) {
+    let found = Method::from_name(method).map(|method| route(method, path));
+    let refused = match found {
         Some(Ok(found)) => return Ok(found),
-        Some(Err(refused)) if refused.status.is_none() => return Err(json(&refused.response())),
-        _ => {
-            let found = METHODS.iter().filter_map(|method| Some(route(*method, path).ok()?.0));
-            let found: Vec<&OperationInfo> = found.collect();
-            // `comments/send` also looks like the comment with the id `send`.
-            let n_parameters = |info: &&OperationInfo| info.path.matches('{').count();
-            let least = found.iter().map(n_parameters).min();
-            let is_meant = |info: &&&OperationInfo| Some(n_parameters(info)) == least;
-            let allowed: Vec<&str> = found.iter().filter(is_meant).map(|info| info.method.name()).collect();
-            if allowed.is_empty() {
-                let message = format!("there is no operation {path}");
-                return Err(error(StatusCode::NOT_FOUND, Code::NotFound, message));
-            }
-            allowed.join(", ")
-        }
+        Some(Err(refused)) => refused,
+        None => without_method(method, path),
     };
-    let message = format!("the path has no {method}, only {refused}");
-    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, Code::NotFound, message);
-    set_text(response.headers_mut(), header::ALLOW, &refused);
+    let mut response = json(&refused.response());
+    if refused.code == Code::MethodNotAllowed {
+        set_text(response.headers_mut(), header::ALLOW, &methods_of(path).join(", "));
+    }
     Err(response)
 }
 

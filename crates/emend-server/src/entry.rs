@@ -69,6 +69,10 @@ fn refusal(denied: Denied) -> Response<Body> {
     let message = match denied {
         Denied::Host => "the header Host does not name this server; --allow-host accepts another name",
         Denied::Origin => "the page of this origin may not use the server; --allow-origin accepts it",
+        Denied::Twice => {
+            let message = "the request has the header Host or Origin twice";
+            return error(StatusCode::BAD_REQUEST, Code::InvalidArgument, message);
+        }
     };
     error(StatusCode::FORBIDDEN, Code::PermissionDenied, message)
 }
@@ -80,7 +84,11 @@ async fn answer(state: &ServerState, request: Request<Body>) -> Answer {
         return Answer::new("Health", health(request.method()));
     }
     let peer = request.extensions().get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |peer| peer.0.ip());
-    if let Err(seconds) = inner.rates.take(peer, Instant::now()) {
+    let query = parse_query(request.uri().query().unwrap_or_default());
+    let token = query.iter().find(|(name, _)| name == "token" && api::is_stream(path)).map(|(_, value)| value.as_str());
+    let is_authorized = access::is_authorized(inner, request.headers(), token);
+    // Requests without the token have a bucket of their own, so that nobody can use up that of the owner.
+    if let Err(seconds) = inner.rates.take((peer, is_authorized), Instant::now()) {
         let message = format!("too many requests; try again in {seconds} s");
         return Answer::new("RateLimited", too_many(&message, seconds));
     }
@@ -89,9 +97,7 @@ async fn answer(state: &ServerState, request: Request<Body>) -> Answer {
         let (parts, _) = request.into_parts();
         return pages(inner, &parts.method, &parts.uri).await;
     }
-    let query = parse_query(request.uri().query().unwrap_or_default());
-    let token = query.iter().find(|(name, _)| name == "token" && api::is_stream(path)).map(|(_, value)| value.as_str());
-    if !access::is_authorized(inner, request.headers(), token) {
+    if !is_authorized {
         return Answer::new("Unauthorized", unauthorized());
     }
     match path {
@@ -110,7 +116,7 @@ fn only_get(method: &Method) -> Option<Response<Body>> {
     if matches!(*method, Method::GET | Method::HEAD) {
         return None;
     }
-    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, Code::NotFound, "this path has only GET");
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, Code::MethodNotAllowed, "this path has only GET");
     set(response.headers_mut(), header::ALLOW, "GET, HEAD");
     Some(response)
 }

@@ -9,11 +9,14 @@ use emend_llm::runtime::Mutex;
 /// Number of clients after which full buckets are forgotten.
 const CLIENTS_MAX: usize = 1_000;
 
+/// The address of a client, and whether it has the token.
+pub(crate) type Caller = (IpAddr, bool);
+
 /// The buckets of all clients.
 pub(crate) struct Rates {
     per_second: f64,
     at_once: f64,
-    buckets: Mutex<HashMap<IpAddr, Bucket>>,
+    buckets: Mutex<HashMap<Caller, Bucket>>,
 }
 
 #[derive(Clone, Copy)]
@@ -29,7 +32,7 @@ impl Rates {
     }
 
     /// Takes a token of a client. Without one, returns the seconds until the next.
-    pub(crate) fn take(&self, client: IpAddr, now: Instant) -> Result<(), u64> {
+    pub(crate) fn take(&self, client: Caller, now: Instant) -> Result<(), u64> {
         if self.per_second == 0.0 {
             return Ok(());
         }
@@ -63,7 +66,8 @@ mod tests {
     #[test]
     fn a_bucket_empties_and_refills_for_each_client_apart() {
         let rates = Rates::new(2, 3);
-        let (one, two) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)));
+        let one = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), true);
+        let two = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), true);
         let start = Instant::now();
         let taken = |client, ms| rates.take(client, start + Duration::from_millis(ms));
         assert_eq!([taken(one, 0), taken(one, 0), taken(one, 0)], [Ok(()); 3]);
@@ -80,7 +84,7 @@ mod tests {
     #[test]
     fn no_rate_means_no_limit() {
         let rates = Rates::new(0, 1);
-        let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let client = (IpAddr::V4(Ipv4Addr::LOCALHOST), false);
         assert!((0..100).all(|_| rates.take(client, Instant::now()).is_ok()));
     }
 
@@ -89,7 +93,7 @@ mod tests {
         let rates = Rates::new(1, 1);
         let start = Instant::now();
         for n in 0..5_000_u32 {
-            let client = IpAddr::V4(Ipv4Addr::from(n));
+            let client = (IpAddr::V4(Ipv4Addr::from(n)), false);
             assert_eq!(rates.take(client, start + Duration::from_secs(u64::from(n))), Ok(()));
         }
         assert!(rates.buckets.lock().len() <= CLIENTS_MAX);

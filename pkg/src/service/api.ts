@@ -434,7 +434,6 @@ export interface DecideRequest {
   all?: boolean;
   /** The decision. */
   decision: DecisionName;
-  /** Treatment of later changes that depend on a rejected hunk. */
   dependents?: DependentsName;
   /** File with the hunks to decide on. */
   file_path?: string | null;
@@ -645,7 +644,7 @@ export interface JobTrace {
 export interface OpenApproval {
   /** Arguments of the call. */
   arguments: Record<string, unknown>;
-  /** Preview: a command with its directory, or a diff. */
+  /** Preview: a command with its directory (`command`, `workingDir`), or a diff (`fileDiff`). `reachesHidden` is there if the command could read files that a rule hides from the agent: the text is the pattern of that rule. No rule can allow such a command. */
   detail: Record<string, unknown>;
   /** Name of the tool as the model knows it. */
   tool: string;
@@ -1018,6 +1017,8 @@ export interface UpdateSession {
 
 /** Body of `POST /api/agent/user_edit`. */
 export interface UserEditRequest {
+  /** Whether a file in a directory `.git` may be edited. Git runs programs that such files name. */
+  allow_git?: boolean;
   /** Text that the user edited. Edits of the agent since then are merged. Absent: the present text. */
   base?: string | null;
   /** New text; null deletes the file. */

@@ -111,7 +111,8 @@ export class Service {
 
   async #send(request: ServiceRequest): Promise<Reply> {
     const json = toJson(request) as string;
-    const reply = await this.#bridge.ask<Reply>((service) => service.handle(json));
+    const reply = this.#bridge.ask<Reply>((service) => service.handle(json));
+    // The reply to a cancellation waits for the end of the job.
     if (request.method === "POST" && request.path.endsWith("/cancel")) this.#bridge.hurry();
     return reply;
   }

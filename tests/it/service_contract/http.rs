@@ -1,6 +1,7 @@
 //! A client of the contract over HTTP: sockets to a server with the service of [`Bench`].
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::time::Duration;
 
 use emend_llm::{Clock, Random, Shared};
@@ -17,6 +18,9 @@ use super::host::Bench;
 const TOKEN: &str = "token-of-the-contract";
 /// Time for one reply. It never passes unless the server hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Time after which jobs advance while a reply is awaited.
+const SHORT: Duration = Duration::from_millis(10);
 
 /// A bench with a server. It ends with the runtime of the test.
 pub(super) struct HttpClient {
@@ -65,7 +69,11 @@ impl Client for HttpClient {
     async fn send(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let mut stream = self.connect(method, path, &body).await;
         let mut bytes = Vec::new();
-        timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.unwrap().unwrap();
+        let mut reading = pin!(timeout(PATIENCE, stream.read_to_end(&mut bytes)));
+        // Some replies wait for a job.
+        while timeout(SHORT, &mut reading).await.map(|read| read.unwrap().unwrap()).is_err() {
+            self.bench.pause().await;
+        }
         let text = String::from_utf8(bytes).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         (status(head), serde_json::from_str(body).unwrap())

@@ -74,6 +74,8 @@ macro_rules! codes {
 codes! {
     /// The file, directory or thing does not exist.
     NotFound = "not_found", 404, 1, "EmendError", Continues;
+    /// The path has no operation with this method.
+    MethodNotAllowed = "method_not_allowed", 405, 2, "EmendError", Continues;
     /// An argument is missing, malformed or out of range.
     InvalidArgument = "invalid_argument", 400, 2, "EmendError", Continues;
     /// The path leaves the root, or the system refuses.

@@ -24,6 +24,9 @@ pub enum Method {
 }
 
 impl Method {
+    /// Every method.
+    pub const ALL: [Self; 4] = [Self::Get, Self::Post, Self::Patch, Self::Delete];
+
     /// Returns the name in HTTP.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -38,7 +41,7 @@ impl Method {
     /// Returns the method of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Get, Self::Post, Self::Patch, Self::Delete].into_iter().find(|method| method.name() == name)
+        Self::ALL.into_iter().find(|method| method.name() == name)
     }
 }
 
@@ -242,13 +245,16 @@ macro_rules! operations {
 
 const CURSOR: (&str, bool, &str) = ("cursor", true, "Cursor of the last event that the client has.");
 const AFTER: (&str, bool, &str) = ("after", true, "Number of the last event that the client has; as `Last-Event-ID`.");
-const LIMIT: (&str, bool, &str) = ("limit", true, "Maximum number of items.");
+const EVENT_LIMIT: (&str, bool, &str) =
+    ("limit", true, "Maximum number of events; 500 by default. A number above 5,000 counts as 5,000.");
+const SESSION_LIMIT: (&str, bool, &str) =
+    ("limit", true, "Maximum number of sessions; 50 by default. A number above 500 counts as 500.");
 
 operations! {
     /// Creates a session.
     CreateSession: Post "/api/agent/sessions", Some("CreateSession"), (201, "SessionRecord"), [], [LimitReached, Configuration], false;
     /// Lists or searches sessions, newest change first.
-    ListSessions: Get "/api/agent/sessions", None, (200, "SessionList"), [("query", false, "Text in the title or the conversation."), ("status", false, "`active` or `archived`."), LIMIT, ("after", false, "The `next` of the page before.")], [], false;
+    ListSessions: Get "/api/agent/sessions", None, (200, "SessionList"), [("query", false, "Text in the title or the conversation."), ("status", false, "`active` or `archived`."), SESSION_LIMIT, ("after", false, "The `next` of the page before.")], [], false;
     /// Returns a session with its conversation and its review.
     GetSession: Get "/api/agent/sessions/{session_id}", None, (200, "SessionSnapshot"), [], [NotFound], false;
     /// Changes the title, the status, the mode, the budgets or the context rows of a session.
@@ -262,18 +268,18 @@ operations! {
     /// Lists the jobs of a session, oldest first.
     ListJobs: Get "/api/agent/sessions/{session_id}/jobs", None, (200, "JobList"), [], [NotFound], false;
     /// Returns the events of a job after a cursor.
-    JobEvents: Get "/api/agent/jobs/{job_id}/events", None, (200, "JobEvents"), [CURSOR, LIMIT], [NotFound, ResyncRequired], false;
+    JobEvents: Get "/api/agent/jobs/{job_id}/events", None, (200, "JobEvents"), [CURSOR, EVENT_LIMIT], [NotFound, ResyncRequired], false;
     /// Streams the events of a job after a cursor.
     JobStream: Get "/api/agent/jobs/{job_id}/events/stream", None, (200, "EventRecord"), [AFTER], [NotFound], true;
     /// Returns the events of all sessions after a number.
-    AllEvents: Get "/api/agent/events", None, (200, "EventList"), [AFTER, LIMIT], [ResyncRequired], false;
+    AllEvents: Get "/api/agent/events", None, (200, "EventList"), [AFTER, EVENT_LIMIT], [ResyncRequired], false;
     /// Streams the events of all sessions after a number.
     AllStream: Get "/api/agent/stream", None, (200, "EventRecord"), [AFTER], [], true;
     /// Answers the question of a job.
     Clarify: Post "/api/agent/jobs/{job_id}/clarify", Some("ClarifyRequest"), (200, "JobRecord"), [], [NotFound, Conflict], false;
     /// Decides on a tool call that waits for approval.
     Approve: Post "/api/agent/jobs/{job_id}/approve", Some("ApproveRequest"), (200, "JobRecord"), [], [NotFound, Conflict], false;
-    /// Cancels a job. Its edits stay in review.
+    /// Cancels a job, and returns it as it is after its end or after five seconds. Its edits stay in review.
     Cancel: Post "/api/agent/jobs/{job_id}/cancel", None, (200, "JobRecord"), [], [NotFound, Conflict], false;
     /// Gives a running job another message.
     Steer: Post "/api/agent/jobs/{job_id}/steer", Some("TextRequest"), (200, "Done"), [], [NotFound, Conflict], false;
@@ -352,7 +358,7 @@ operations! {
     /// Gives the canvas back to the user: every lease ends at once.
     CanvasTakeBack: Post "/api/agent/sessions/{session_id}/canvas/take_back", None, (200, "CanvasBody"), [], [NotFound], false;
     /// Replaces the text of the canvas for the user, who takes the canvas back by it.
-    CanvasUserEdit: Post "/api/agent/sessions/{session_id}/canvas/user_edit", Some("CanvasUserEdit"), (200, "CanvasBody"), [], [NotFound], false;
+    CanvasUserEdit: Post "/api/agent/sessions/{session_id}/canvas/user_edit", Some("CanvasUserEdit"), (200, "CanvasBody"), [], [NotFound, PermissionDenied], false;
     /// Returns the limits of the service.
     GetSettings: Get "/api/agent/settings", None, (200, "ServiceLimits"), [], [], false;
 }
@@ -361,7 +367,7 @@ operations! {
 ///
 /// # Errors
 ///
-/// [`Code::NotFound`] if no operation has the path, and status 405 if none with this method has it.
+/// [`Code::NotFound`] if no operation has the path, and [`Code::MethodNotAllowed`] if none with this method has it.
 pub fn route(method: Method, path: &str) -> ApiResult<(&'static OperationInfo, Vec<String>)> {
     let mut has_path = false;
     for info in OPERATIONS {
@@ -372,9 +378,51 @@ pub fn route(method: Method, path: &str) -> ApiResult<(&'static OperationInfo, V
             has_path = true;
         }
     }
-    let message = format!("there is no operation {} {path}", method.name());
-    let status = has_path.then_some(405);
-    Err(ApiError { status, ..ApiError::new(Code::NotFound, message) })
+    Err(if has_path { without_method(method.name(), path) } else { without_operation(path) })
+}
+
+fn without_operation(path: &str) -> ApiError {
+    ApiError::new(Code::NotFound, format!("there is no operation {path}"))
+}
+
+/// Returns the methods of a path, for the header `Allow`.
+#[must_use]
+pub fn methods_of(path: &str) -> Vec<&'static str> {
+    let found: Vec<&OperationInfo> = OPERATIONS.iter().filter(|info| values_of(info.path, path).is_some()).collect();
+    // `comments/send` also looks like the comment with the id `send`.
+    let n_parameters = |info: &OperationInfo| info.path.matches('{').count();
+    let least = found.iter().map(|info| n_parameters(info)).min();
+    let is_meant = |info: &&OperationInfo| Some(n_parameters(info)) == least;
+    let meant: Vec<Method> = found.into_iter().filter(is_meant).map(|info| info.method).collect();
+    Method::ALL.into_iter().filter(|method| meant.contains(method)).map(Method::name).collect()
+}
+
+/// Returns the error of a request whose path does not have the method.
+#[must_use]
+pub fn without_method(method: &str, path: &str) -> ApiError {
+    let allowed = methods_of(path);
+    if allowed.is_empty() {
+        return without_operation(path);
+    }
+    let message = format!("the path has no {method}, only {}", allowed.join(", "));
+    ApiError::new(Code::MethodNotAllowed, message)
+}
+
+/// Checks that an operation has all parameters of a query. `also` has names that the transport takes.
+///
+/// # Errors
+///
+/// [`Code::InvalidArgument`] with the names of the others.
+pub fn check_query(info: &OperationInfo, query: &[(String, String)], also: &[&str]) -> ApiResult<()> {
+    let known: Vec<&str> = info.query.iter().map(|(name, _, _)| *name).collect();
+    let is_unknown = |name: &&str| !known.contains(name) && !also.contains(name);
+    let unknown: Vec<&str> = query.iter().map(|(name, _)| name.as_str()).filter(is_unknown).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let has = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+    let message = format!("the operation has no query parameter {}; {has}", unknown.join(", "));
+    Err(ApiError::new(Code::InvalidArgument, message))
 }
 
 fn values_of(template: &str, path: &str) -> Option<Vec<String>> {
@@ -474,6 +522,33 @@ mod tests {
             });
             assert_eq!(found, expected, "{} {path}", method.name());
         }
+    }
+
+    #[test]
+    fn unknown_parameters_are_named() {
+        let check = |path: &str, also: &[&str]| {
+            let request = ApiRequest::new(Method::Get, path, Value::Null);
+            let (info, _) = route(request.method, &request.path).unwrap();
+            check_query(info, &request.query, also).map_err(|error| (error.code, error.message))
+        };
+        let refused = |message: &str| Err((Code::InvalidArgument, message.to_owned()));
+        assert_eq!(check("/api/agent/sessions?limit=3&after=x&query=&status=active", &[]), Ok(()));
+        assert_eq!(
+            check("/api/agent/sessions?limit=3&offset=1&page=2", &[]),
+            refused("the operation has no query parameter offset, page; it has query, status, limit, after")
+        );
+        let of_settings = "the operation has no query parameter token; it has none";
+        assert_eq!(check("/api/agent/settings?token=t", &[]), refused(of_settings));
+        assert_eq!(check("/api/agent/stream?token=t&after=1", &["token"]), Ok(()));
+    }
+
+    #[test]
+    fn methods_are_those_of_the_most_specific_path() {
+        assert_eq!(methods_of("/api/agent/sessions"), ["GET", "POST"]);
+        assert_eq!(methods_of("/api/agent/sessions/s/comments/send"), ["POST"]);
+        assert_eq!(methods_of("/api/agent/sessions/s/comments/c"), ["DELETE"]);
+        assert_eq!(without_method("PUT", "/api/agent/run").code, Code::MethodNotAllowed);
+        assert_eq!(without_method("PUT", "/api/agent/none").code, Code::NotFound);
     }
 
     #[test]

@@ -296,9 +296,11 @@ pub struct ApplyRequest {
     pub review_revision: Option<u64>,
     /// Whether hunks that do not overlap with a change on disk are applied in spite of it.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(default = json!(false)))]
     pub rebase: bool,
     /// Whether the agent proposes the edits anew after a conflict.
     #[serde(default = "yes")]
+    #[cfg_attr(feature = "openapi", schema(default = json!(true)))]
     pub rerun: bool,
 }
 
@@ -349,9 +351,11 @@ pub struct DecideRequest {
     pub job_id: Option<String>,
     /// Whether to decide on all pending hunks.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(default = json!(false)))]
     pub all: bool,
     /// Treatment of later changes that depend on a rejected hunk.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(default = json!("refuse")))]
     pub dependents: DependentsName,
 }
 
@@ -469,6 +473,10 @@ pub struct UserEditRequest {
     /// Text that the user edited. Edits of the agent since then are merged. Absent: the present text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
+    /// Whether a file in a directory `.git` may be edited. Git runs programs that such files name.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(default = json!(false)))]
+    pub allow_git: bool,
 }
 
 /// Queued instructions.
@@ -542,9 +550,11 @@ pub struct RewindRequest {
     pub job_id: String,
     /// Whether the conversation goes back to before the job.
     #[serde(default = "yes")]
+    #[cfg_attr(feature = "openapi", schema(default = json!(true)))]
     pub conversation: bool,
     /// Whether the edits of this job and of later jobs of the session are undone. Lines of the user stay.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(default = json!(false)))]
     pub files: bool,
 }
 

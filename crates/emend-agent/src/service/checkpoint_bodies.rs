@@ -77,6 +77,7 @@ pub struct RollbackBody {
     pub file_paths: Option<Vec<String>>,
     /// Whether the reply says what a rollback would do, and nothing changes.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(default = json!(false)))]
     pub preview: bool,
 }
 

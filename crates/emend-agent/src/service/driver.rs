@@ -2,6 +2,7 @@
 
 use emend_edit::line_log::DependentsPolicy;
 use emend_llm::{CancelToken, Shared};
+use futures::future::select;
 use serde_json::json;
 
 use super::api::{ApiError, ApiResult};
@@ -12,6 +13,9 @@ use super::run::{SlotGuard, end_with, fail, run};
 use super::slot::{Running, Slot};
 use super::text::{lines_of, of_rerun, with_context};
 use crate::error_code::Code;
+
+/// Time for which the reply to a cancellation waits for the end of the job, in milliseconds.
+const CANCEL_WAIT_MS: u64 = 5_000;
 
 /// A request for a job.
 pub(super) struct NewJob<'a> {
@@ -250,7 +254,7 @@ pub(super) async fn rerun(inner: &Shared<Inner>, job_id: &str, files: &[String])
     Ok(true)
 }
 
-/// Cancels a job. Its edits stay in review.
+/// Cancels a job and waits for its end. Its edits stay in review.
 pub(super) async fn cancel(inner: &Inner, job_id: &str) -> ApiResult<JobRecord> {
     let job = inner.job(job_id).await?;
     if !job.status.holds_slot() {
@@ -264,7 +268,8 @@ pub(super) async fn cancel(inner: &Inner, job_id: &str) -> ApiResult<JobRecord> 
     let running = slot.running.lock().clone().filter(|running| running.job_id == job_id);
     if let Some(running) = running {
         running.cancel.cancel();
-        return Ok(job);
+        wait_for_end(inner, job_id).await;
+        return inner.job(job_id).await;
     }
     let now = inner.now();
     let (_, committed) = inner
@@ -274,6 +279,20 @@ pub(super) async fn cancel(inner: &Inner, job_id: &str) -> ApiResult<JobRecord> 
         })
         .await?;
     Ok(committed.jobs.into_iter().next().unwrap_or(job))
+}
+
+/// Waits for the end of a job that was cancelled. A tool that does not stop in time ends the wait, not the cancellation.
+async fn wait_for_end(inner: &Inner, job_id: &str) {
+    let ended = async {
+        loop {
+            let listener = inner.hub.listen();
+            match inner.job(job_id).await {
+                Ok(job) if job.status.holds_slot() => listener.await,
+                _ => return,
+            }
+        }
+    };
+    select(Box::pin(ended), inner.clock.sleep(CANCEL_WAIT_MS)).await;
 }
 
 /// Ends a job that no process runs although its record says so.

@@ -37,7 +37,11 @@ pub const EVENT_TYPES: &[EventType] = &[
         "PROCESSING_END",
         "The job ended with an error. The last event of the job. `error`, `usage`, `answer`.",
     ),
-    row("job.cancelled", "PROCESSING_END", "The user cancelled the job. The last event of the job. `usage`, `answer`."),
+    row(
+        "job.cancelled",
+        "PROCESSING_END",
+        "The user cancelled the job, or the service shut down (`error` says so). The last event of the job. `usage`, `answer`.",
+    ),
     row("job.warning", "WARNING, LOOP_DETECTION", "A problem that did not stop the job. `code`, `message`."),
     row(
         "job.error",
@@ -68,7 +72,7 @@ pub const EVENT_TYPES: &[EventType] = &[
     row(
         "provider.step",
         "service",
-        "A model call ended. `stop_reason`, `tool_calls`, `n_proposed_edits`, `raw_usage`.",
+        "A model call ended. `stop_reason`, `tool_calls`, `n_proposed_edits` (of all calls that write), `raw_usage`.",
     ),
     row("tool.call.requested", "TOOL_CALL_START", "A tool call begins. `tool_call_id`, `tool`, `arguments`."),
     row("tool.call.output", "TOOL_CALL_OUTPUT_DELTA", "A running tool printed text. `tool_call_id`, `delta`."),

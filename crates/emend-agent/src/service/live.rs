@@ -177,12 +177,12 @@ impl Inner {
             let own = options.config.instructions.take().map(|text| format!("{text}\n\n")).unwrap_or_default();
             options.config.instructions = Some(own + CANVAS_INSTRUCTIONS);
         }
+        let edits = options.tools.filtered(|tool| tool.effect() == ToolEffect::Writes);
+        let writers: Vec<String> = edits.names().map(str::to_owned).collect();
+        steps.set_writers(writers.clone());
         let desk = Shared::new(match record.mode {
             WorkMode::Ask => Desk::default(),
-            _ if record.confirm_before_edits => {
-                let edits = options.tools.filtered(|tool| tool.effect() == ToolEffect::Writes);
-                Desk::confirming_once(edits.names().map(str::to_owned).collect())
-            }
+            _ if record.confirm_before_edits => Desk::confirming_once(writers),
             _ => Desk::default(),
         });
         options.config.approver = Some(Shared::clone(&desk) as Shared<dyn Approver>);

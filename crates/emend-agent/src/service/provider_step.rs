@@ -6,7 +6,7 @@
 use emend_llm::runtime::Mutex;
 use emend_llm::{
     BoxFuture, CancelToken, Clock, EventStream, FinishKind, LlmError, Provider, Request, Response, Shared, StreamEvent,
-    ToolChoice,
+    ToolChoice, Usage,
 };
 use futures::StreamExt;
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,8 @@ pub struct ProviderStepResult {
     pub tool_calls: Vec<CanonicalCall>,
     /// Edits of `propose_edits` calls, as the model wrote them. They are not checked yet.
     pub proposed_edits: Vec<Value>,
+    /// Number of edits of other calls that write: the elements of `edits`, or 1 for a call without it.
+    pub n_derived_edits: u64,
     /// Why the model stopped.
     pub stop_reason: StopReason,
     /// Usage.
@@ -70,9 +72,9 @@ pub struct ProviderStepResult {
 }
 
 impl ProviderStepResult {
-    /// Normalises a response that took `latency_ms`.
+    /// Normalises a response that took `latency_ms`. `writes` decides whether a tool writes.
     #[must_use]
-    pub fn of(response: &Response, latency_ms: u64) -> Self {
+    pub fn of(response: &Response, latency_ms: u64, writes: impl Fn(&str) -> bool) -> Self {
         let calls = response.message.tool_calls();
         let tool_calls: Vec<CanonicalCall> = calls
             .iter()
@@ -87,6 +89,8 @@ impl ProviderStepResult {
             .filter_map(|call| call.arguments.get("edits")?.as_array().cloned())
             .flatten()
             .collect();
+        let derived = tool_calls.iter().filter(|call| call.name != "propose_edits" && writes(&call.name));
+        let n_derived_edits = derived.map(|call| call.arguments["edits"].as_array().map_or(1, Vec::len) as u64).sum();
         let failed =
             matches!(response.finish_reason.reason, FinishKind::Error | FinishKind::Length | FinishKind::ContentFilter);
         let stop_reason = if failed {
@@ -104,6 +108,7 @@ impl ProviderStepResult {
             assistant_message: response.message.text(),
             tool_calls,
             proposed_edits,
+            n_derived_edits,
             stop_reason,
             raw_usage: RawUsage {
                 input_tokens: response.usage.input_tokens,
@@ -126,7 +131,7 @@ impl ProviderStepResult {
         json!({
             "stop_reason": self.stop_reason,
             "tool_calls": calls,
-            "n_proposed_edits": self.proposed_edits.len(),
+            "n_proposed_edits": self.proposed_edits.len() as u64 + self.n_derived_edits,
             "raw_usage": self.raw_usage,
         })
     }
@@ -135,12 +140,19 @@ impl ProviderStepResult {
 /// Collects the model calls until the next commit.
 #[derive(Default)]
 pub(super) struct StepLog {
-    steps: Mutex<Vec<ProviderStepResult>>,
+    steps: Mutex<Vec<(ProviderStepResult, Usage)>>,
+    /// Names of the tools that write.
+    writers: Mutex<Vec<String>>,
 }
 
 impl StepLog {
-    /// Returns the calls since the last call of this method.
-    pub(super) fn take(&self) -> Vec<ProviderStepResult> {
+    /// Sets the names of the tools that write.
+    pub(super) fn set_writers(&self, names: Vec<String>) {
+        *self.writers.lock() = names;
+    }
+
+    /// Returns the calls since the last call of this method, with their usage.
+    pub(super) fn take(&self) -> Vec<(ProviderStepResult, Usage)> {
         std::mem::take(&mut *self.steps.lock())
     }
 }
@@ -158,7 +170,10 @@ impl Observed {
         Box::pin(events.inspect(move |event| {
             if let Ok(StreamEvent::Finish { response }) = event {
                 let latency_ms = clock.now_ms().saturating_sub(began);
-                log.steps.lock().push(ProviderStepResult::of(response, latency_ms));
+                let writers = log.writers.lock().clone();
+                let step =
+                    ProviderStepResult::of(response, latency_ms, |name| writers.iter().any(|known| known == name));
+                log.steps.lock().push((step, response.usage.clone()));
             }
         }))
     }
@@ -194,7 +209,7 @@ impl Provider for Observed {
 
 #[cfg(test)]
 mod tests {
-    use emend_llm::{ContentPart, FinishReason, Message, Role, ToolCall, Usage};
+    use emend_llm::{ContentPart, FinishReason, Message, Role, ToolCall};
 
     use super::*;
     #[cfg(target_family = "wasm")]
@@ -237,7 +252,7 @@ mod tests {
             (vec![], FinishKind::Error, StopReason::Error, 0),
         ];
         for (calls, finish, expected, n_edits) in table {
-            let step = ProviderStepResult::of(&response(&calls, finish), 7);
+            let step = ProviderStepResult::of(&response(&calls, finish), 7, |_| false);
             assert_eq!((step.stop_reason, step.proposed_edits.len()), (expected, n_edits), "{calls:?}");
             assert_eq!(step.tool_calls.len(), calls.len());
             assert_eq!(step.assistant_message, "Text.");
@@ -246,5 +261,19 @@ mod tests {
                 json!({ "input_tokens": 3, "output_tokens": 4, "latency_ms": 7, "model": "m", "provider": "p" })
             );
         }
+    }
+
+    #[test]
+    fn edits_of_every_call_that_writes_are_counted() {
+        let calls = [
+            ("propose_edits", json!({ "edits": [{}, {}] })),
+            ("edit_lines", json!({ "path": "a", "edits": [{}, {}, {}] })),
+            ("write_file", json!({ "path": "a" })),
+            ("read_file", json!({ "path": "a" })),
+        ];
+        let writes = |name: &str| name != "read_file";
+        let step = ProviderStepResult::of(&response(&calls, FinishKind::ToolCalls), 7, writes);
+        assert_eq!(step.n_derived_edits, 4);
+        assert_eq!(step.event_data()["n_proposed_edits"], 6);
     }
 }

@@ -160,6 +160,18 @@ pub struct Spent {
 }
 
 impl Spent {
+    /// Returns the use beyond another, at least 0 each.
+    #[must_use]
+    pub fn beyond(&self, other: &Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
+            total_tokens: self.total_tokens.saturating_sub(other.total_tokens),
+            cost_usd: (self.cost_usd - other.cost_usd).max(0.0),
+            duration_ms: self.duration_ms.saturating_sub(other.duration_ms),
+        }
+    }
+
     /// Adds the use of a run.
     pub fn add(&mut self, other: &Self) {
         self.input_tokens += other.input_tokens;
@@ -298,7 +310,9 @@ pub struct OpenApproval {
     /// Arguments of the call.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub arguments: Value,
-    /// Preview: a command with its directory, or a diff.
+    /// Preview: a command with its directory (`command`, `workingDir`), or a diff (`fileDiff`). `reachesHidden` is there
+    /// if the command could read files that a rule hides from the agent: the text is the pattern of that rule. No rule
+    /// can allow such a command.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub detail: Value,
 }
@@ -390,7 +404,7 @@ pub struct JobRecord {
     /// Use of models.
     #[serde(default)]
     pub usage: Spent,
-    /// Reason of the failure.
+    /// Reason of the failure, or of a cancellation by the end of the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorBody>,
 }

@@ -80,6 +80,10 @@ struct End {
     question: Option<Question>,
     runs: Vec<u64>,
     answer: String,
+    /// Time of the start in milliseconds.
+    began: u64,
+    /// Use that is stored already.
+    stored: Spent,
 }
 
 async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &CancelToken) -> ApiResult<End> {
@@ -102,8 +106,15 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
     let n_messages_before = agent.session.entries().len() as u64;
     note_canvas(inner, &agent).await;
     let mut run = agent.session.submit(message, cancel.clone())?.ready_chunks(EVENTS_PER_COMMIT);
-    let mut end =
-        End { reason: EndReason::Error, error: None, question: None, runs: Vec::new(), answer: String::new() };
+    let mut end = End {
+        reason: EndReason::Error,
+        error: None,
+        question: None,
+        runs: Vec::new(),
+        answer: String::new(),
+        began,
+        stored: Spent::default(),
+    };
     let is_first = job.started_at.is_none();
     inner
         .change_job(job_id, |_, job, changes| {
@@ -131,10 +142,12 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
     }
     note_canvas(inner, &agent).await;
     agent.desk.clear();
+    // The usage of the whole run also counts calls that failed.
+    let rest = usage.beyond(&end.stored);
     inner
         .change_job(job_id, |session, job, _| {
-            session.spent.add(&usage);
-            job.usage.add(&usage);
+            session.spent.add(&rest);
+            job.usage.add(&rest);
             Ok(())
         })
         .await?;
@@ -200,7 +213,7 @@ fn note(events: &[Event], end: &mut End) {
 async fn store_events(inner: &Inner, job_id: &str, agent: &Agent, events: &[Event], end: &mut End) -> ApiResult<()> {
     let run_id = agent.session.last_run();
     inner
-        .change_job(job_id, |_, job, changes| {
+        .change_job(job_id, |session, job, changes| {
             if run_id > 0 && !job.runs.contains(&run_id) {
                 job.runs.push(run_id);
             }
@@ -208,9 +221,16 @@ async fn store_events(inner: &Inner, job_id: &str, agent: &Agent, events: &[Even
             for route in agent.routes.take() {
                 changes.event(job, "provider.selected", serde_json::to_value(route).unwrap_or_default());
             }
-            for step in agent.steps.take() {
+            let mut used = Spent::default();
+            for (step, usage) in agent.steps.take() {
                 changes.event(job, "provider.step", step.event_data());
+                used.add(&spent(agent, &usage, 0));
             }
+            // A job that waits for the user shows its usage so far.
+            used.duration_ms = inner.clock.now_ms().saturating_sub(end.began + end.stored.duration_ms);
+            end.stored.add(&used);
+            session.spent.add(&used);
+            job.usage.add(&used);
             for event in events {
                 let Some((kind, data)) = translate(&event.kind) else { continue };
                 match kind {
@@ -294,7 +314,10 @@ async fn finish(inner: &Shared<Inner>, job_id: &str, end: End) -> ApiResult<()> 
             match end.reason {
                 EndReason::Natural | EndReason::AwaitingInput if has_pending => job.status = JobStatus::AwaitingReview,
                 EndReason::Natural | EndReason::AwaitingInput => complete(job, changes, now),
-                EndReason::Aborted => end_with(job, changes, JobStatus::Cancelled, now, None),
+                EndReason::Aborted => {
+                    let error = (*inner.is_closing.lock()).then(shut_down);
+                    end_with(job, changes, JobStatus::Cancelled, now, error);
+                }
                 reason => {
                     let error = end.error.unwrap_or_else(|| error_of(reason));
                     end_with(job, changes, JobStatus::Failed, now, Some(error));
@@ -304,6 +327,12 @@ async fn finish(inner: &Shared<Inner>, job_id: &str, end: End) -> ApiResult<()> 
         })
         .await?;
     Ok(())
+}
+
+/// Returns the reason of a job that ended with the service.
+fn shut_down() -> ErrorBody {
+    let message = "the service shut down during this job; its edits so far are in review";
+    ApiError::new(Code::Aborted, message).body()
 }
 
 fn error_of(reason: EndReason) -> ErrorBody {

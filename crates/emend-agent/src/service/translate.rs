@@ -29,6 +29,7 @@ pub(super) fn translate(kind: &EventKind) -> Option<(&'static str, Value)> {
             let cut = output.char_indices().nth(OUTPUT_CHARS_MAX).map(|(at, _)| &output[..at]);
             let mut completed = json!({
                 "tool_call_id": call_id,
+                "name": tool_name,
                 "tool": tool_name,
                 "ok": ok,
                 "result": summary(data),

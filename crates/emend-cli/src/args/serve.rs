@@ -45,6 +45,11 @@ pub(crate) struct ServeArgs {
     /// Requests per second of one client in the long run; 0 for no limit.
     #[arg(long, default_value_t = 100, value_name = "N", help_heading = SERVER)]
     pub(crate) rate_limit: u32,
+    /// Open streams of events, of all clients together [default: 1024].
+    ///
+    /// Without it the number is EMEND_MAX_STREAMS. A stream of an idle client costs a connection and some kilobytes.
+    #[arg(long, value_name = "N", help_heading = SERVER)]
+    pub(crate) max_streams: Option<usize>,
     /// Format of the log on standard error.
     #[arg(long, value_enum, default_value_t = LogName::Text, value_name = "FORMAT", help_heading = SERVER)]
     pub(crate) log: LogName,

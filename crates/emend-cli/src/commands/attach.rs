@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 
+use emend_agent::approval::ApprovalRequest;
 use emend_agent::error_code::Code;
 use emend_agent::service::api::parse_query;
 use emend_llm::CancelToken;
@@ -13,15 +14,19 @@ use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use serde_json::{Value, json};
 
 use super::attach_client::Client;
+use crate::approve::question;
 use crate::args::AttachArgs;
 use crate::failure::Failure;
 use crate::signals::CancelOnSignal;
-use crate::visible::{self, visible_lines};
+use crate::text_diff::place;
+use crate::visible::{self, visible, visible_lines};
 
 const HELP: &str = "\
 A line starts a job, answers the open question, or steers the running job. Other commands:
   /next TEXT  run TEXT after the current job
   /allow, /always, /deny  decide on the tool call that waits
+  /review     show the changes of this session that wait for review
+  /accept, /reject  decide on the changes that /review has shown
   /cancel     cancel the running job, as Ctrl-C does
   /sessions   list the sessions of the server
   /quit       detach; the job goes on";
@@ -103,6 +108,8 @@ struct Seat<'a> {
     question: Option<String>,
     /// Ids of the tool calls that wait for approval.
     approvals: Vec<String>,
+    /// Ids of the hunks that the user has seen by `/review`.
+    seen: Vec<String>,
     /// Whether the last output was a part of a line.
     in_line: bool,
 }
@@ -128,6 +135,7 @@ impl<'a> Seat<'a> {
             job: None,
             question: None,
             approvals: Vec::new(),
+            seen: Vec::new(),
             in_line: false,
         };
         seat.print(&format!(
@@ -192,8 +200,8 @@ impl<'a> Seat<'a> {
             }
             "diff.generated" => {
                 self.job = None;
-                let text = format!("changes wait for review in {}\n", data["files"]);
-                self.print(&text)
+                let files: Vec<&str> = data["files"].as_array().into_iter().flatten().map(word).collect();
+                self.print(&format!("changes wait for review in {}; /review shows them\n", files.join(", ")))
             }
             "job.error" | "job.warning" => self.print(&format!("{}\n", word(&data["message"]))),
             _ if kind.starts_with("job.") => self.show_end(kind),
@@ -222,8 +230,47 @@ impl<'a> Seat<'a> {
 
     fn ask_approval(&mut self, approval: &Value) -> Result<(), Failure> {
         self.approvals.extend(approval["tool_call_id"].as_str().map(str::to_owned));
-        let call = format!("{} {}", word(&approval["tool"]), approval["arguments"]);
-        self.print(&format!("? may the agent call {call}: /allow, /always or /deny\n"))
+        let request = ApprovalRequest {
+            call_id: word(&approval["tool_call_id"]).to_owned(),
+            tool_name: word(&approval["tool"]).to_owned(),
+            arguments: approval["arguments"].clone(),
+            detail: approval["detail"].clone(),
+        };
+        self.end_line()?;
+        self.print(&format!("{}\n/allow, /always or /deny\n", question(&request)))
+    }
+
+    /// Shows the pending hunks of the session.
+    async fn review(&mut self) -> Result<(), Failure> {
+        let review = self.client.get(&format!("/api/agent/review?session_id={}", self.session)).await?;
+        self.seen.clear();
+        let mut text = String::new();
+        for file in review["files"].as_array().into_iter().flatten() {
+            let (path, operation) = (word(&file["file_path"]), word(&file["operation"]));
+            text += &format!("{path} ({operation}, +{} -{})\n", file["added"], file["removed"]);
+            for hunk in file["hunks"].as_array().into_iter().flatten() {
+                self.seen.extend(hunk["hunk_id"].as_str().map(str::to_owned));
+                let number = |name: &str| hunk[name].as_u64().unwrap_or_default() as usize;
+                let (old, new) = (number("old_start"), number("new_start"));
+                text += &place((old, number("old_lines")), (new, number("new_lines")));
+                text.push('\n');
+                text.extend(hunk["lines"].as_array().into_iter().flatten().map(diff_line));
+            }
+        }
+        match self.seen.is_empty() {
+            true => self.print("no change waits for review\n"),
+            false => self.print(&format!("{text}/accept or /reject decides on them\n")),
+        }
+    }
+
+    /// Decides on the hunks that the user has seen.
+    async fn settle(&mut self, decision: &str) -> Result<(), Failure> {
+        if self.seen.is_empty() {
+            return self.print("/review shows the changes first\n");
+        }
+        let body = json!({ "decision": decision, "hunk_ids": std::mem::take(&mut self.seen) });
+        self.client.post("/api/agent/decisions", body).await?;
+        Ok(())
     }
 
     /// Carries out a line of the user. Returns whether the user stays.
@@ -238,6 +285,9 @@ impl<'a> Seat<'a> {
             "/allow" => self.decide("allow").await?,
             "/always" => self.decide("allow_always").await?,
             "/deny" => self.decide("deny").await?,
+            "/review" => self.review().await?,
+            "/accept" => self.settle("accept").await?,
+            "/reject" => self.settle("reject").await?,
             "/next" => {
                 let path = format!("/api/agent/sessions/{}/follow_ups", self.session);
                 self.client.post(&path, json!({ "text": rest })).await?;
@@ -311,9 +361,21 @@ fn print_sessions(list: &Value) -> Result<(), Failure> {
     let mut stdout = visible::stdout();
     for session in list["sessions"].as_array().into_iter().flatten() {
         let title = session["title"].as_str().filter(|title| !title.is_empty()).unwrap_or("(no title)");
+        // Titles come from clients and are one line, on a terminal and in a pipe.
+        let title = visible(title);
         writeln!(stdout, "{}  {}  {title}", word(&session["session_id"]), word(&session["updated_at"]))?;
     }
     Ok(())
+}
+
+/// Returns a line of a hunk as in a diff.
+fn diff_line(line: &Value) -> String {
+    let mark = match word(&line["kind"]) {
+        "added" => '+',
+        "removed" => '-',
+        _ => ' ',
+    };
+    format!("{mark}{}\n", word(&line["text"]).trim_end_matches(['\r', '\n']))
 }
 
 /// Returns a text of JSON, empty for other values.

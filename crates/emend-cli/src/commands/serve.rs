@@ -31,11 +31,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
     let (token, is_new) = token(args.token_file.as_deref())?;
     log(args.log);
     let (service, project) = service(&place, settings, args.store).await?;
-    let limits = ServerLimits {
-        requests_per_second: args.rate_limit,
-        requests_at_once: args.rate_limit.saturating_mul(2),
-        ..ServerLimits::default()
-    };
+    let limits = limits(args.rate_limit, args.max_streams)?;
     let listener = TcpListener::bind((args.host, args.port)).await.map_err(|error| {
         let message =
             format!("cannot listen on {}: {error}; choose another --port", SocketAddr::new(args.host, args.port));
@@ -55,6 +51,50 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
     announce(&place, address, &token, is_new)?;
     run(state, listener, &project).await
 }
+
+/// Number of connections beyond those of streams.
+const OTHER_CONNECTIONS: usize = 512;
+
+/// Returns the limits of HTTP.
+fn limits(rate: u32, max_streams: Option<usize>) -> Result<ServerLimits, Failure> {
+    let defaults = ServerLimits::default();
+    let of_environment = match std::env::var("EMEND_MAX_STREAMS") {
+        Ok(text) if !text.trim().is_empty() => Some(text.trim().parse().map_err(|_| {
+            Failure::new(Code::Configuration, format!("EMEND_MAX_STREAMS: expected a whole number, not {text:?}"))
+        })?),
+        _ => None,
+    };
+    let streams_max: usize = max_streams.or(of_environment).unwrap_or(defaults.streams_max);
+    // A semaphore cannot count more.
+    let streams_max = streams_max.min(1 << 20);
+    let connections_max = streams_max + OTHER_CONNECTIONS;
+    raise_limit_of_files(connections_max);
+    Ok(ServerLimits {
+        requests_per_second: rate,
+        requests_at_once: rate.saturating_mul(2),
+        streams_max,
+        connections_max,
+        ..defaults
+    })
+}
+
+/// Lets this process open enough files for its connections, as far as the system permits. Each connection is one.
+#[cfg(unix)]
+fn raise_limit_of_files(n_connections: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    /// Files of the project, the stores and commands.
+    const OTHERS: u64 = 512;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = n_connections as u64 + OTHERS;
+    let wanted = maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    if current.is_some_and(|current| current < wanted) {
+        // Without it, connections beyond the limit wait.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
+    }
+}
+
+#[cfg(not(unix))]
+fn raise_limit_of_files(_: usize) {}
 
 /// Opens the service over the state that the project shares with other commands, and ends the jobs of a killed server.
 async fn service(place: &Place, settings: Settings, store: StoreChoice) -> Result<(Service, Arc<Project>), Failure> {

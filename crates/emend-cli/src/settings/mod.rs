@@ -44,8 +44,8 @@ pub(crate) const PROJECT_FILE: &str = ".emend.toml";
 const USER_DOCUMENT: &str = "AGENTS.md";
 
 /// Variables with a purpose other than a setting: for tests of `emend patch`, a mark of commands that the agent runs, and
-/// the token of `emend serve`.
-const OTHER_VARIABLES: [&str; 3] = ["EMEND_STEPS", "EMEND_COMMAND", "EMEND_TOKEN"];
+/// the token and the number of streams of `emend serve`.
+const OTHER_VARIABLES: [&str; 4] = ["EMEND_STEPS", "EMEND_COMMAND", "EMEND_TOKEN", "EMEND_MAX_STREAMS"];
 
 /// Larger files are rejected.
 const FILE_BYTES_MAX: u64 = 64 << 10;

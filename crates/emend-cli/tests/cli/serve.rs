@@ -27,8 +27,13 @@ impl Drop for Server {
 
 impl Server {
     fn start(project: &Project, options: &[&str]) -> Self {
+        Self::start_with(project, options, &[])
+    }
+
+    fn start_with(project: &Project, options: &[&str], variables: &[(&str, &str)]) -> Self {
         let args = [&["serve", "--port", "0", "--model", "offline", "--log", "json"], options].concat();
         let mut command = project.command(&args);
+        command.envs(variables.iter().copied());
         command.env("EMEND_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
@@ -300,9 +305,20 @@ fn two_terminals_join_one_session() {
     first.type_line(RENAME);
     for terminal in [&first, &second] {
         terminal.expect(&format!("> {RENAME}"));
-        terminal.expect("changes wait for review in [\"notes.md\"]");
+        terminal.expect("changes wait for review in notes.md; /review shows them");
     }
     second.leave();
+    first.type_line("/accept");
+    first.expect("/review shows the changes first");
+    first.type_line("/review");
+    first.expect("notes.md (");
+    first.expect("-The colour of the sky.");
+    first.expect("+The color of the sky.");
+    first.type_line("/accept");
+    first.expect("[completed]");
+    assert_eq!(project.read("notes.md"), "The color of the sky.\nSecond line.\n");
+    first.type_line("/review");
+    first.expect("no change waits for review");
     // A later terminal sees the conversation.
     let third = Terminal::attach(&project, &server, &[]);
     third.expect(&format!("> {RENAME}"));
@@ -320,6 +336,8 @@ fn an_attached_terminal_decides_on_a_tool_call() {
     let mut terminal = Terminal::attach(&project, &server, &[]);
     terminal.expect("(ask mode)");
     terminal.type_line(RENAME);
+    terminal.expect("wants to make this change:");
+    terminal.expect("+The color of the sky.");
     terminal.expect("/allow, /always or /deny");
     // The request is state: a terminal that comes later sees it, too.
     let late = Terminal::attach(&project, &server, &[]);
@@ -329,4 +347,44 @@ fn an_attached_terminal_decides_on_a_tool_call() {
     terminal.expect("[completed]");
     assert_eq!(project.read("notes.md"), "The color of the sky.\nSecond line.\n");
     terminal.leave();
+}
+
+#[test]
+fn titles_of_clients_reach_a_pipe_without_control_characters() {
+    let project = project();
+    let server = Server::start(&project, &[]);
+    server.ok("POST", "/api/agent/sessions", &json!({ "title": "red \u{1b}[31m\u{7}\nsecond" }));
+    let terminal = Terminal::attach(&project, &server, &[]);
+    terminal.expect("red \\u{1b}[31m\\u{7}\\nsecond");
+    terminal.leave();
+}
+
+#[test]
+fn the_number_of_streams_is_a_setting() {
+    let project = project();
+    for (options, variable, n_streams) in
+        [(&["--max-streams", "2"][..], "9", 2), (&[][..], "1", 1), (&["--max-streams", "0"][..], "1", 0)]
+    {
+        let server = Server::start_with(&project, options, &[("EMEND_MAX_STREAMS", variable)]);
+        let open = || {
+            let mut stream = TcpStream::connect(&server.address).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            let address = &server.address;
+            write!(
+                stream,
+                "GET /api/agent/stream HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+            )
+            .unwrap();
+            let mut head = [0; 12];
+            stream.read_exact(&mut head).unwrap();
+            (String::from_utf8_lossy(&head[9..]).into_owned(), stream)
+        };
+        let opened: Vec<_> = (0..=n_streams).map(|_| open()).collect();
+        let statuses: Vec<&str> = opened.iter().map(|(status, _)| status.as_str()).collect();
+        assert_eq!(statuses.iter().filter(|status| **status == "200").count(), n_streams, "{statuses:?}");
+        assert_eq!(statuses.last(), Some(&"429"));
+    }
+    let failed = project.run_with(&["serve", "--port", "0", "--model", "offline"], &[("EMEND_MAX_STREAMS", "many")]);
+    assert_eq!(failed.status, 3, "{}", failed.stderr);
+    assert!(failed.stderr.contains("EMEND_MAX_STREAMS: expected a whole number"), "{}", failed.stderr);
 }

@@ -153,7 +153,18 @@ impl Bench {
 
     /// Starts a job in a new session; returns the ids of both.
     pub(super) async fn job(&self, instruction: &str) -> (String, String) {
-        let session = self.send("POST", "/api/agent/sessions", serde_json::json!({})).await.json();
+        self.job_in(serde_json::json!({}), instruction).await
+    }
+
+    /// Starts a job that asks before each edit.
+    pub(super) async fn asking_job(&self, instruction: &str) -> (String, String) {
+        let (session, job) = self.job_in(serde_json::json!({ "mode": "ask" }), instruction).await;
+        assert_eq!(self.wait(&job).await["status"], "waiting_for_user");
+        (session, job)
+    }
+
+    async fn job_in(&self, session: Value, instruction: &str) -> (String, String) {
+        let session = self.send("POST", "/api/agent/sessions", session).await.json();
         let id = session["session_id"].as_str().unwrap().to_owned();
         let body = serde_json::json!({ "session_id": id, "instruction": instruction });
         let reply = self.send("POST", "/api/agent/run", body).await;

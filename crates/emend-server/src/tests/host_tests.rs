@@ -1,5 +1,6 @@
 //! Tests with tokio, files and sockets.
 
+mod abuse;
 mod access;
 mod documents;
 mod files;

@@ -10,7 +10,9 @@ mod readings;
 use std::rc::Rc;
 
 use emend_agent::error_code::Code;
-use emend_agent::service::api::{ApiError, ApiRequest, ApiResponse, Method, parse_query, route};
+use emend_agent::service::api::{
+    ApiError, ApiRequest, ApiResponse, Method, check_query, methods_of, parse_query, route, without_method,
+};
 use emend_agent::service::store::EventScope;
 use emend_agent::service::{MemServiceStore, OperationInfo, Service, ServiceParts};
 use emend_agent::store::MemStore;
@@ -160,26 +162,21 @@ impl ServiceHandle {
 /// Answers a request. A stream is answered with its scope.
 async fn reply(service: &Service, given: Given) -> Reply {
     let Given { method: name, path, query, body, last_event_id } = given;
-    let found = Method::from_name(&name).map(|method| (method, route(method, &path)));
-    match found {
-        Some((_, Ok((info, ids)))) if info.is_stream => stream(service, info, &ids, &query, last_event_id).await,
-        Some((method, Ok(_))) => Reply::of(&service.handle(ApiRequest { method, path, query, body }).await),
-        Some((_, Err(error))) if error.status.is_none() => Reply::of(&error.response()),
-        _ => without_method(&name, &path),
+    let Some(method) = Method::from_name(&name) else { return refusal(&without_method(&name, &path), &path) };
+    match route(method, &path) {
+        Ok((info, ids)) if info.is_stream => match check_query(info, &query, &["token"]) {
+            Ok(()) => stream(service, info, &ids, &query, last_event_id).await,
+            Err(error) => refusal(&error, &path),
+        },
+        Ok(_) => Reply::of(&service.handle(ApiRequest { method, path, query, body }).await),
+        Err(error) => refusal(&error, &path),
     }
 }
 
-/// Returns the reply to a request whose path does not have its method.
-fn without_method(name: &str, path: &str) -> Reply {
-    let methods = [Method::Get, Method::Post, Method::Patch, Method::Delete];
-    let known = methods.into_iter().filter(|method| route(*method, path).is_ok()).map(Method::name);
-    let known: Vec<&str> = known.collect();
-    if known.is_empty() {
-        return Reply::of(&ApiError::new(Code::NotFound, format!("there is no operation {path}")).response());
-    }
-    let known = known.join(", ");
-    let error = ApiError::new(Code::NotFound, format!("the path has no {name}, only {known}"));
-    Reply { allow: Some(known), ..Reply::of(&ApiError { status: Some(405), ..error }.response()) }
+/// Returns the reply to a request that has no operation, or whose parameters are wrong.
+fn refusal(error: &ApiError, path: &str) -> Reply {
+    let allow = (error.code == Code::MethodNotAllowed).then(|| methods_of(path).join(", "));
+    Reply { allow, ..Reply::of(&error.response()) }
 }
 
 /// Answers a request for a stream as the HTTP server does.

@@ -40,9 +40,10 @@ fn requests_are_read() {
 
 #[test]
 fn a_path_without_the_method_names_its_methods() {
-    let reply = without_method("PUT", "/api/agent/sessions");
-    assert_eq!((reply.status, reply.allow.as_deref()), (405, Some("GET, POST")));
-    assert_eq!(without_method("PUT", "/x").status, 404);
+    let reply = |path: &str| refusal(&without_method("PUT", path), path);
+    let of_sessions = reply("/api/agent/sessions");
+    assert_eq!((of_sessions.status, of_sessions.allow.as_deref()), (405, Some("GET, POST")));
+    assert_eq!((reply("/x").status, reply("/x").allow), (404, None));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod native;
 mod peers;
 mod row;
 mod search;
+mod serve;
 mod size;
 mod wasm;
 
@@ -25,13 +26,14 @@ struct Bench {
     run: fn(&Repo) -> Result<Vec<Row>>,
 }
 
-const BENCHES: [Bench; 8] = [
+const BENCHES: [Bench; 9] = [
     Bench { name: "agent", run: agent::run },
     Bench { name: "cli", run: cli::run },
     Bench { name: "edit", run: edit::run },
     Bench { name: "edits", run: edits::run },
     Bench { name: "env", run: env::run },
     Bench { name: "llm", run: llm::run },
+    Bench { name: "serve", run: serve::run },
     Bench { name: "size", run: size::run },
     Bench { name: "wasm", run: wasm::run },
 ];

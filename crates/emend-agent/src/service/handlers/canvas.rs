@@ -13,6 +13,7 @@ use crate::service::canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineOperation, CanvasOpenRequest,
     CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
 };
+use crate::service::handlers::review::check_outside_git;
 use crate::service::inner::Inner;
 use crate::tools::{
     CanvasDesk, CanvasEdit, CanvasEdited, CanvasFailure, CanvasLines, CanvasMatches, CheckOut, CheckedIn, Place,
@@ -182,6 +183,7 @@ pub(super) async fn user_edit(inner: &Inner, id: &str, request: &ApiRequest) -> 
     inner.session(id).await?;
     let path = inner.workspace.canvas().path();
     let path = path.ok_or_else(|| ApiError::new(Code::NotFound, "no file is open in the canvas"))?;
+    check_outside_git(inner, path.as_str()).await?;
     inner.workspace.user_edit(path.as_str(), Some(&content), base.as_deref()).await?;
     inner.settle("user_edit").await?;
     inner.canvas_event(id, "user_edit").await

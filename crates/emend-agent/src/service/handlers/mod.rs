@@ -14,7 +14,7 @@ mod sessions;
 use emend_llm::Shared;
 use serde_json::{Value, json};
 
-use super::api::{ApiError, ApiRequest, ApiResponse, ApiResult, Operation, reply, route};
+use super::api::{ApiError, ApiRequest, ApiResponse, ApiResult, Operation, check_query, reply, route};
 use super::inner::Inner;
 use super::store::EventScope;
 use crate::error_code::Code;
@@ -22,6 +22,7 @@ use crate::error_code::Code;
 /// Carries out a request.
 pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResult<ApiResponse> {
     let (info, ids) = route(request.method, &request.path)?;
+    check_query(info, &request.query, &[])?;
     let id = ids.first().map(String::as_str).unwrap_or_default();
     let second = ids.get(1).map(String::as_str).unwrap_or_default();
     match info.operation {

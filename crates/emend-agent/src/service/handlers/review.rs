@@ -230,6 +230,9 @@ async fn buffer_of(inner: &Inner, path: &str) -> ApiResult<Buffer> {
 pub(super) async fn user_edit(inner: &Inner, request: &ApiRequest) -> ApiResult<Buffer> {
     let wanted: UserEditRequest = body(request)?;
     let (text, base) = (wanted.content.as_deref(), wanted.base.as_deref());
+    if !wanted.allow_git {
+        check_outside_git(inner, &wanted.file_path).await?;
+    }
     let file = inner.workspace.user_edit(&wanted.file_path, text, base).await?;
     inner.settle("user_edit").await?;
     if text.is_none() {
@@ -238,4 +241,15 @@ pub(super) async fn user_edit(inner: &Inner, request: &ApiRequest) -> ApiResult<
         return Ok(Buffer { file_path, content: None, saved_content: None, revision, pending_hunks: 0 });
     }
     buffer_of(inner, &wanted.file_path).await
+}
+
+/// Refuses a file in a directory `.git`: git runs programs that its files name, and a wrong text loses commits.
+pub(super) async fn check_outside_git(inner: &Inner, path: &str) -> ApiResult<()> {
+    let file = inner.workspace.environment().resolve(path, Access::Write).await?;
+    if file.as_str().split('/').any(|name| name.eq_ignore_ascii_case(".git")) {
+        let message =
+            format!("{path} belongs to git, which can run programs that it names; allow_git permits the edit");
+        return Err(ApiError::new(Code::PermissionDenied, message));
+    }
+    Ok(())
 }

@@ -131,6 +131,37 @@ async fn a_client_that_asks_too_often_is_told_to_wait() {
 }
 
 #[tokio::test]
+async fn a_flood_without_the_token_does_not_stop_the_owner() {
+    let limits = ServerLimits { requests_per_second: 1, requests_at_once: 3, ..ServerLimits::default() };
+    let bench = Bench::with(limits, None, "127.0.0.1:8080");
+    let mut statuses = Vec::new();
+    for path in [PATH, PATH, "/", "/", PATH] {
+        statuses.push(bench.raw("GET", path, &["authorization: Bearer wrong"], "").await.status);
+    }
+    assert_eq!(statuses, [401, 401, 200, 429, 429]);
+    assert_eq!(bench.send("GET", PATH, Value::Null).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_repeated_host_or_origin_is_refused() {
+    let bench = Bench::new();
+    let token = format!("authorization: Bearer {TOKEN}");
+    let table: [(&[&str], u16); 4] = [
+        (&["host: localhost:8080"], 200),
+        (&["host: localhost:8080", "host: localhost:8080"], 400),
+        (&["host: localhost:8080", "host: evil.example"], 400),
+        (&["origin: http://localhost:8080", "origin: https://editor.example"], 400),
+    ];
+    for (headers, expected) in table {
+        let headers: Vec<&str> = headers.iter().copied().chain([token.as_str()]).collect();
+        check(&bench, PATH, &headers, expected).await;
+        check(&bench, "/health", &headers, expected).await;
+    }
+    let reply = bench.raw("GET", PATH, &[&token, "host: localhost:8080", "host: localhost:8080"], "").await;
+    assert_eq!(reply.json()["error"]["code"], "invalid_argument");
+}
+
+#[tokio::test]
 async fn the_number_of_streams_is_bounded() {
     let limits = ServerLimits { streams_max: 0, ..ServerLimits::default() };
     let bench = Bench::with(limits, None, "127.0.0.1:8080");

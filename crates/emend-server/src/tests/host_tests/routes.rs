@@ -41,8 +41,8 @@ async fn wrong_requests_get_their_status() {
         (("GET", "/api/agent/sessions/none", ""), (404, "not_found")),
         (("GET", "/api/agent/none", ""), (404, "not_found")),
         (("GET", "/api", ""), (404, "not_found")),
-        (("PUT", "/api/agent/sessions", ""), (405, "not_found")),
-        (("DELETE", "/api/agent/run", ""), (405, "not_found")),
+        (("PUT", "/api/agent/sessions", ""), (405, "method_not_allowed")),
+        (("DELETE", "/api/agent/run", ""), (405, "method_not_allowed")),
         (("HEAD", "/api/agent/run", ""), (405, "")),
         (("TRACE", "/api/agent/none", ""), (404, "not_found")),
         (("POST", "/api/agent/sessions", "{"), (400, "invalid_argument")),
@@ -54,6 +54,22 @@ async fn wrong_requests_get_their_status() {
         (("POST", "/api/agent/sessions", huge.as_str()), (413, "invalid_argument")),
         (("POST", "/api/agent/run", "{}"), (400, "invalid_argument")),
         (("GET", "/api/agent/sessions?limit=x", ""), (400, "invalid_argument")),
+        (("GET", "/api/agent/sessions?offset=1", ""), (400, "invalid_argument")),
+        (("GET", "/api/agent/settings?token=x", ""), (400, "invalid_argument")),
+        (("GET", "/api/agent/stream?cursor=1", ""), (400, "invalid_argument")),
+        (
+            ("POST", "/api/agent/user_edit", "{\"file_path\": \".git/config\", \"content\": \"\"}"),
+            (403, "permission_denied"),
+        ),
+        (
+            ("POST", "/api/agent/user_edit", "{\"file_path\": \"sub/.GIT/hooks/x\", \"content\": \"\"}"),
+            (403, "permission_denied"),
+        ),
+        (
+            ("POST", "/api/agent/user_edit", "{\"file_path\": \".git/x\", \"content\": \"\", \"allow_git\": true}"),
+            (200, ""),
+        ),
+        (("POST", "/api/agent/user_edit", "{\"file_path\": \".gitignore\", \"content\": \"x\\n\"}"), (200, "")),
         (("GET", "/api/agent/sessions/%00", ""), (404, "not_found")),
         (("GET", "/api/agent/sessions/..%2f..%2fetc", ""), (404, "not_found")),
         (("GET", "/api/agent/sessions/%zz", ""), (404, "not_found")),
@@ -98,4 +114,21 @@ async fn a_job_is_run_reviewed_and_applied() {
     for line in ["emend_http_requests_total{operation=\"Apply\",status=\"200\"} 1", "emend_running_jobs 0"] {
         assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
     }
+}
+
+#[tokio::test]
+async fn a_cancelled_job_is_returned_as_cancelled() {
+    let bench = Bench::new();
+    let (session, job) = bench.asking_job("rename alpha to gamma in a.txt").await;
+    let waiting = bench.wait(&job).await;
+    // The model has been called, although the run has not ended.
+    assert!(waiting["usage"]["total_tokens"].as_u64().unwrap() > 0, "{waiting}");
+    let reply = bench.send("POST", &format!("/api/agent/jobs/{job}/cancel"), Value::Null).await;
+    assert_eq!((reply.status, reply.json()["status"].as_str()), (200, Some("cancelled")));
+    assert_eq!(reply.json()["error"], Value::Null);
+    // Nothing is counted twice.
+    let ended = bench.wait(&job).await;
+    assert_eq!(ended["usage"]["total_tokens"], waiting["usage"]["total_tokens"]);
+    let snapshot = bench.send("GET", &format!("/api/agent/sessions/{session}"), Value::Null).await.json();
+    assert_eq!(snapshot["spent"]["total_tokens"], ended["usage"]["total_tokens"]);
 }

@@ -13,15 +13,15 @@ use super::wire::{Client, Stop};
 use crate::tests::bench::{Bench, FIXTURE};
 use crate::{ServerLimits, serve};
 
-const HEARTBEAT: Duration = Duration::from_millis(40);
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(40);
 
-fn limits() -> ServerLimits {
+pub(super) fn limits() -> ServerLimits {
     let stall_timeout = Duration::from_millis(500);
     ServerLimits { requests_per_second: 0, heartbeat: HEARTBEAT, stall_timeout, ..ServerLimits::default() }
 }
 
 /// Starts a server; it ends with the returned sender.
-async fn start(limits: ServerLimits) -> (Bench, SocketAddr, futures::channel::oneshot::Sender<()>) {
+pub(super) async fn start(limits: ServerLimits) -> (Bench, SocketAddr, futures::channel::oneshot::Sender<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let bench = Bench::bound(limits, None, address, FIXTURE);
@@ -44,6 +44,11 @@ async fn fill(bench: &Bench, n_jobs: usize) -> Vec<u64> {
     all["events"].as_array().unwrap().iter().map(|event| event["seq"].as_u64().unwrap()).collect()
 }
 
+/// Returns the seed of the test.
+fn seed() -> u64 {
+    std::env::var("EMEND_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_123)
+}
+
 /// A generator with a seed, so that a failure can be repeated.
 struct Seeded(u64);
 
@@ -57,7 +62,7 @@ impl Seeded {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_reconnects_lose_and_repeat_nothing() {
     let (bench, address, _stop) = start(limits()).await;
-    let seed = std::env::var("EMEND_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_123);
+    let seed = seed();
     println!("seed {seed}");
     let mut random = Seeded(seed);
     let mut client = Client::new(address);
@@ -82,6 +87,45 @@ async fn a_hundred_reconnects_lose_and_repeat_nothing() {
     assert!(expected.len() > 150, "{}", expected.len());
 }
 
+/// Reads with 100 breaks at random moments behind a proxy, then to the last event that exists.
+async fn storm(address: SocketAddr, proxy: Proxy, seed: u64) -> Client {
+    let mut random = Seeded(seed);
+    let mut client = Client::new(address);
+    client.connect_to = proxy.start(address).await;
+    if matches!(proxy, Proxy::Slow) {
+        client.pause = Duration::from_millis(1);
+    }
+    for _ in 0..100 {
+        client.read(Stop::AfterBytes(random.below(14_000))).await;
+    }
+    client
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_client_ends_a_storm_of_reconnects_with_the_same_events() {
+    let (bench, address, _stop) = start(limits()).await;
+    let seed = seed();
+    let proxies = [Proxy::Honest, Proxy::Buffers, Proxy::Drops, Proxy::Slow];
+    let storms = proxies.iter().zip(seed..).map(|(proxy, seed)| storm(address, *proxy, seed));
+    let (mut clients, _) = tokio::join!(futures::future::join_all(storms), fill(&bench, 12));
+    let expected = fill(&bench, 0).await;
+    let last = *expected.last().unwrap();
+    for (proxy, client) in proxies.iter().zip(&mut clients) {
+        let in_storm = client.numbers.len();
+        let mut n_more = 0;
+        while client.after < last {
+            n_more += 1;
+            assert!(n_more < 50, "{proxy:?}: {} of {}", client.numbers.len(), expected.len());
+            client.read(Stop::AtEventOrSilence(last, HEARTBEAT * 12)).await;
+        }
+        println!(
+            "seed {seed}, {proxy:?}: {in_storm} of {} events in 100 connections, the rest in {n_more} more",
+            expected.len()
+        );
+        assert_eq!(client.numbers, expected, "{proxy:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_behind_bad_proxies_get_every_event_once() {
     let (bench, address, _stop) = start(limits()).await;
@@ -103,9 +147,11 @@ async fn clients_behind_bad_proxies_get_every_event_once() {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Proxy {
     Honest,
+    /// Honest, for a client that reads slowly.
+    Slow,
     /// Holds bytes back until many have come, or for some time.
     Buffers,
     /// Stops to forward after some bytes and keeps the connection open.
@@ -232,7 +278,7 @@ async fn the_stream_of_a_job_ends_with_its_terminal_event() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shutdown_ends_streams_and_stores_the_ends_of_jobs() {
     let (bench, address, stop) = start(limits()).await;
-    let (_, job) = bench.job("ask me which name to use").await;
+    let (_, job) = bench.asking_job("rename alpha to gamma in a.txt").await;
     let mut client = Client::new(address);
     let reading = tokio::spawn(async move {
         client.read(Stop::AtEnd).await;
@@ -242,7 +288,8 @@ async fn shutdown_ends_streams_and_stores_the_ends_of_jobs() {
     drop(stop);
     let client = timeout(Duration::from_secs(10), reading).await.unwrap().unwrap();
     let stored = bench.state.service().store().job(&job).await.unwrap().unwrap();
-    assert!(!stored.status.holds_slot(), "{stored:?}");
+    // A job that the user did not cancel has a reason.
+    assert_eq!((stored.status.name(), stored.error.unwrap().code.as_str()), ("cancelled", "aborted"));
     assert!(!client.numbers.is_empty());
     sleep(Duration::from_millis(50)).await;
     assert!(TcpStream::connect(address).await.is_err(), "the server accepts no more connections");
