@@ -84,3 +84,102 @@ fn a_directory_in_place_of_a_prepared_file_is_left_alone() {
     assert!(recovered.left_alone.contains(&path("a.txt")), "{recovered:?}");
     assert!(project.root().join("a.txt").is_dir());
 }
+
+#[test]
+fn a_file_that_this_user_may_not_write_is_not_replaced() {
+    as_nobody(|| {
+        let project = Project::usual();
+        let allow = |mode| fs::set_permissions(project.root().join("a.txt"), fs::Permissions::from_mode(mode)).unwrap();
+        let commit = || project.commit(&[change("a.txt", Some("one\r\n"), Some("ONE\r\n"))], &mut |_| Ok(()));
+        // The group may write to it, but not the owner.
+        allow(0o424);
+        let refused = commit().unwrap_err();
+        assert_eq!((refused.code().as_str(), project.read("a.txt").as_str()), ("permission_denied", "one\r\n"));
+        allow(0o624);
+        commit().unwrap();
+        assert_eq!(project.read("a.txt"), "ONE\r\n");
+    });
+}
+
+#[test]
+fn a_commit_whose_directory_cannot_be_synced_changes_nothing() {
+    as_nobody(|| {
+        let project = Project::usual();
+        let before = project.tree();
+        let mut observe = |step: Step<'_>| {
+            let is_sync = step.kind == StepKind::SyncDirectory;
+            let mode = fs::Permissions::from_mode(if is_sync { 0o000 } else { 0o755 });
+            fs::set_permissions(project.root().join("sub"), mode)
+        };
+        let error = project.commit(&usual_changes(), &mut observe).unwrap_err();
+        fs::set_permissions(project.root().join("sub"), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(error.code().as_str(), "permission_denied", "{error}");
+        assert_eq!((project.tree(), project.has_journal()), (before, false));
+    });
+}
+
+#[test]
+fn a_directory_that_another_program_removes_needs_no_sync() {
+    let project = Project::usual();
+    let mut observe = |step: Step<'_>| {
+        if step.kind == StepKind::SyncDirectory && step.path == "old" {
+            // Fails while the directory has entries, which is at the first sync.
+            let _ = fs::remove_dir(project.root().join(step.path));
+        }
+        Ok(())
+    };
+    project.commit(&usual_changes(), &mut observe).unwrap();
+    assert!(!project.root().join("old").exists() && !project.has_journal());
+}
+
+#[test]
+fn a_journal_that_cannot_be_removed_is_an_error() {
+    let project = Project::usual();
+    let journal = project.state().directory().join("commit.json");
+    let mut observe = |step: Step<'_>| {
+        if step.kind == StepKind::RemoveJournal {
+            fs::remove_file(&journal)?;
+            fs::create_dir(&journal)?;
+        }
+        Ok(())
+    };
+    let error = project.commit(&usual_changes(), &mut observe).unwrap_err();
+    assert!(matches!(error, CommitError::Unfinished { .. }), "{error}");
+}
+
+#[test]
+fn temporary_files_that_a_rollback_cannot_remove_are_removed_by_the_next_command() {
+    let project = Project::usual();
+    let before = project.tree();
+    let mut failed = Vec::new();
+    let mut observe = |step: Step<'_>| {
+        if matches!(step.kind, StepKind::SyncDirectory | StepKind::Remove) && !failed.contains(&step.kind) {
+            failed.push(step.kind);
+            return Err(io::Error::other("the disk is broken"));
+        }
+        Ok(())
+    };
+    let error = project.commit(&usual_changes(), &mut observe).unwrap_err();
+    assert!(matches!(error, CommitError::Leftover { .. }), "{error}");
+    assert!(project.has_journal());
+    assert!(!project.recover().unwrap().completed);
+    assert_eq!((project.tree(), project.has_journal()), (before, false));
+}
+
+#[test]
+fn directories_and_the_journal_are_synced_after_each_change() {
+    let project = Project::usual();
+    let (steps, _) = whole(&usual_changes(), &project);
+    let last = |kind: StepKind| steps.iter().rposition(|step| step.0 == kind).unwrap();
+    let removed = last(StepKind::RemoveJournal);
+    let changed = last(StepKind::Rename).max(last(StepKind::Remove));
+    for directory in ["", "sub", "old", "new", "new/deep"] {
+        let at = steps.iter().rposition(|step| *step == (StepKind::SyncDirectory, directory.to_owned()));
+        assert!(at.is_some_and(|at| changed < at && at < removed), "{directory}: {at:?} of {steps:?}");
+    }
+    for (at, (kind, _)) in steps.iter().enumerate() {
+        if matches!(kind, StepKind::RenameJournal | StepKind::RemoveJournal) {
+            assert_eq!(steps.get(at + 1).map(|step| step.0), Some(StepKind::SyncState));
+        }
+    }
+}
