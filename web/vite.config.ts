@@ -7,5 +7,7 @@ export default defineConfig({
   base: "./",
   resolve: { alias: { emend: fileURLToPath(new URL("../pkg/dist/index.js", import.meta.url)) } },
   build: { target: "es2022", modulePreload: { polyfill: false }, chunkSizeWarningLimit: 700 },
+  // Several chunks, so that the worker loads archives and the offline model only when it needs them.
+  worker: { format: "es" },
   server: { fs: { allow: [".."] } },
 });

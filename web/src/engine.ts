@@ -1,43 +1,134 @@
 /**
- * The connection to the engine: the only module of the app that imports the package `emend`.
+ * The connection to the engine, which runs in a worker: the agent's work never blocks the page.
  *
- * It re-exports the package's types, and converts exceptions to a `Failure` that the page can show.
+ * All modules of the page use the engine through this one. Exceptions are `EngineError`s with a `Failure` that the page
+ * can show.
  */
-import { Agent, type AgentOptions, init, isEmendError } from "emend";
+import type {
+  Contents,
+  CoreApi,
+  CoreMethod,
+  EventBatch,
+  Failure,
+  FromWorker,
+  ProjectInfo,
+  ToWorker,
+} from "./core/protocol.js";
+import type { Settings } from "./settings.js";
 
+export type { AgentEvent, CanvasState, FileInfo, FileMatches, Hunk, Review, ReviewFile, Usage } from "emend";
 export type {
-  AgentEvent,
-  CanvasState,
-  FileInfo,
-  FileState,
-  Hunk,
-  Review,
-  ReviewFile,
-  Usage,
-} from "emend";
-export { toZip } from "emend";
-export type Engine = Agent;
+  Contents,
+  EventBatch,
+  Failure,
+  ProjectInfo,
+  Reading,
+  Scope,
+  Snapshot,
+  Step,
+  Steps,
+} from "./core/protocol.js";
 
-/** The model that an agent uses. */
-export type Model = NonNullable<AgentOptions["model"]>;
+/** A failure of the engine. */
+export class EngineError extends Error {
+  constructor(readonly failure: Failure) {
+    super(failure.message);
+  }
+}
 
-/** An error as the page shows it: a stable code, a message, and remedies. */
-export interface Failure {
-  readonly code: string;
-  readonly message: string;
-  readonly suggestions: readonly string[];
-  /** Facts about the failure, such as the HTTP status of a provider's reply. */
-  readonly data?: unknown;
+type Answer = { readonly resolve: (value: unknown) => void; readonly reject: (error: EngineError) => void };
+
+let worker: Worker | null = null;
+let nextCall = 0;
+let session = 0;
+const answers = new Map<number, Answer>();
+let onEvents: (batch: EventBatch) => Promise<void> = async () => undefined;
+
+/** Sets the function that shows the events of runs. The next events come when it is done. */
+export function listenToEvents(listener: (batch: EventBatch) => Promise<void>): void {
+  onEvents = listener;
+}
+
+function theWorker(): Worker {
+  if (worker) return worker;
+  const started = new Worker(new URL("./core/worker.ts", import.meta.url), { type: "module" });
+  worker = started;
+  started.onmessage = ({ data }: MessageEvent<FromWorker>) => receive(started, data);
+  started.onerror = (event) => {
+    event.preventDefault();
+    // The script did not load. The next call starts another worker.
+    started.terminate();
+    if (worker === started) worker = null;
+    const failure = {
+      code: "load_failed",
+      message: event.message || "the engine's script did not load",
+      suggestions: [],
+    };
+    for (const answer of answers.values()) answer.reject(new EngineError(failure));
+    answers.clear();
+  };
+  return started;
+}
+
+async function receive(from: Worker, message: FromWorker): Promise<void> {
+  if ("batch" in message) {
+    await onEvents(message.batch).catch(() => undefined);
+    from.postMessage({ seen: message.batch.number } satisfies ToWorker);
+    return;
+  }
+  const answer = answers.get(message.id);
+  answers.delete(message.id);
+  if ("failure" in message) answer?.reject(new EngineError(message.failure));
+  else answer?.resolve(message.value);
+}
+
+function call(method: CoreMethod, args: readonly unknown[], of = session): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    if (of !== session) {
+      return reject(new EngineError({ code: "closed", message: "another project was opened", suggestions: [] }));
+    }
+    const id = ++nextCall;
+    answers.set(id, { resolve, reject });
+    theWorker().postMessage({ id, method, args } satisfies ToWorker);
+  });
+}
+
+/** The engine of one project. Its operations are those of the worker. */
+export type Engine = Omit<CoreApi, "open" | "restore" | "projects" | "preloadOffline">;
+
+function engineOf(of: number): Engine {
+  return new Proxy({} as Engine, {
+    get: (_, method) => {
+      // A promise resolves to an engine. It would wait for an engine with `then`.
+      if (method === "then") return undefined;
+      return (...args: readonly unknown[]) => call(method as CoreMethod, args, of);
+    },
+  });
 }
 
 /** Starts an engine over `files` in memory. It never writes to the user's disk. */
-export function startEngine(files: Record<string, string | Uint8Array>, model: Model): Promise<Engine> {
-  return Agent.create({ files, model, mode: "staged" });
+export async function startEngine(info: ProjectInfo, files: Contents, settings: Settings): Promise<Engine> {
+  await call("open", [info, files, settings]);
+  return engineOf(++session);
+}
+
+/** Starts an engine with a project and the state that the browser keeps. Returns null if there is none. */
+export async function restoreEngine(
+  id: string,
+  settings: Settings,
+): Promise<{ engine: Engine; info: ProjectInfo; exact: boolean } | null> {
+  const restored = (await call("restore", [id, settings])) as Awaited<ReturnType<CoreApi["restore"]>>;
+  return restored && { ...restored, engine: engineOf(++session) };
+}
+
+/** Lists the projects that the browser keeps, last opened first. */
+export async function keptProjects(): Promise<readonly ProjectInfo[]> {
+  return (await call("projects", [])) as readonly ProjectInfo[];
 }
 
 /** Loads the offline model, which then needs no network. A failure is reported by the first message instead. */
 export function preloadOffline(): void {
-  init({ offline: true }).catch(() => undefined);
+  call("preloadOffline", []).catch(() => undefined);
 }
 
 /** The changes that depend on hunks to be rejected. */
@@ -49,16 +140,14 @@ export interface Dependents {
 
 /** Returns the dependent changes if they are the reason of `error`, else null. */
 export function dependentsOf(error: unknown): Dependents | null {
-  if (!isEmendError(error, "conflict")) return null;
-  const { dependents, fromUser } = (error.data ?? {}) as { dependents?: unknown; fromUser?: unknown };
+  if (!(error instanceof EngineError) || error.failure.code !== "conflict") return null;
+  const { dependents, fromUser } = (error.failure.data ?? {}) as { dependents?: unknown; fromUser?: unknown };
   if (typeof dependents !== "number") return null;
   return { count: dependents, fromUser: typeof fromUser === "number" ? fromUser : 0 };
 }
 
 /** Returns the failure to show for an exception. */
 export function describe(error: unknown): Failure {
-  if (isEmendError(error)) {
-    return { code: error.code, message: error.message, suggestions: error.suggestions, data: error.data };
-  }
+  if (error instanceof EngineError) return error.failure;
   return { code: "unexpected", message: error instanceof Error ? error.message : String(error), suggestions: [] };
 }

@@ -1,6 +1,6 @@
-/** Starts the page: renders it, then opens the sample project. */
+/** Starts the page: renders it, then opens the project of the tab before a reload, or the sample project. */
 import { render } from "preact";
-import { openSample } from "./actions/project.js";
+import { start } from "./actions/project.js";
 import "./actions/connect-editor.js";
 import { loadTheme } from "./settings.js";
 import "./styles/base.css";
@@ -17,4 +17,4 @@ document.documentElement.dataset.theme = loadTheme();
 
 const root = document.getElementById("app");
 if (root) render(<App />, root);
-void openSample();
+void start();

@@ -4,7 +4,10 @@
  * The API key is in the memory of the page only, and in local storage only while the user has ticked "remember". It is
  * passed to the engine only.
  */
-import type { Model } from "./engine.js";
+import type { AgentOptions } from "emend";
+
+/** The model that an agent uses. */
+type Model = NonNullable<AgentOptions["model"]>;
 
 /** Speed of the offline model: slow enough for a user to follow, or instant. */
 export type Pace = "steady" | "slow" | "instant";

@@ -7,8 +7,17 @@
 import { computed, signal } from "@preact/signals";
 import { advise } from "./advice.js";
 import { type ChatState, EMPTY_CHAT } from "./chat-state.js";
-import { type CursorPlace, type Decision, EditorController } from "./editor/controller.js";
-import { type Dependents, describe, type Engine, type FileInfo, type Review, type ReviewFile } from "./engine.js";
+import { type CursorPlace, EditorController } from "./editor/controller.js";
+import {
+  type Dependents,
+  describe,
+  type Engine,
+  type FileInfo,
+  type ProjectInfo,
+  type Review,
+  type ReviewFile,
+  type Steps,
+} from "./engine.js";
 import type { Project } from "./folder.js";
 import { countLines, pendingFiles, pendingHunks } from "./hunk-text.js";
 import type { KeptHunk, Outcome } from "./kept.js";
@@ -52,12 +61,6 @@ export interface Toast {
   readonly undo: boolean;
 }
 
-/** One undoable step of the user, named by the Undo button. */
-export interface Step {
-  readonly kind: "typing" | "new file" | Decision;
-  readonly path: string;
-}
-
 export const project = signal<Pick<Project, "name" | "directory" | "skipped"> & { sample: boolean }>({
   name: "",
   directory: null,
@@ -66,6 +69,8 @@ export const project = signal<Pick<Project, "name" | "directory" | "skipped"> & 
 });
 /** The progress of opening a project, or null. */
 export const opening = signal<string | null>(null);
+/** Projects of earlier visits that can be continued, last opened first. */
+export const kept = signal<readonly ProjectInfo[]>([]);
 /** Why no project could be opened at all, or null. */
 export const startProblem = signal<string | null>(null);
 /** Whether the user drags files over the page. */
@@ -93,10 +98,7 @@ export const spoken = signal("");
 export const spokenUrgent = signal("");
 /** Whether the agent holds the lease of the open file. */
 export const leaseHeld = signal(false);
-export const steps = signal<{ readonly done: readonly Step[]; readonly undone: readonly Step[] }>({
-  done: [],
-  undone: [],
-});
+export const steps = signal<Steps>({ done: [], undone: [] });
 /** Whether the file tree covers the editor on a narrow page. */
 export const filesShown = signal(false);
 
@@ -137,7 +139,6 @@ export function engineOrNull(): Engine | null {
 }
 
 export function setEngine(next: Engine): void {
-  engine?.close();
   engine = next;
 }
 
@@ -154,9 +155,4 @@ export function notify(text: string, options: { level?: "info" | "error"; undo?:
 export function showError(error: unknown): void {
   const { title, steps } = advise(describe(error));
   notify([title, ...steps].join(" "), { level: "error" });
-}
-
-/** Records a step of the user, so that the Undo button can name it. */
-export function recordStep(step: Step): void {
-  steps.value = { done: [...steps.value.done, step], undone: [] };
 }

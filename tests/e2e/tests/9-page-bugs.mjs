@@ -116,10 +116,9 @@ export const tests = {
 
   async "the offline model works when the network is gone"({ page, url, expectErrors }) {
     expectErrors(/ERR_INTERNET_DISCONNECTED/);
+    const loaded = page.waitForEvent("response", (response) => /offline-core.*wasm/.test(response.url()));
     const app = await openApp(page, url);
-    await page.waitForFunction(() =>
-      performance.getEntriesByType("resource").some((entry) => /offline-core.*wasm/.test(entry.name)),
-    );
+    await loaded;
     await page.waitForTimeout(300);
     await page.context().setOffline(true);
     await app.askAndWait("rename loanDays to seasonDays");
@@ -158,12 +157,14 @@ export const tests = {
       const path = join(folder, "dropped.md");
       await writeFile(path, "# Dropped\n");
       for (const x of [100, 500, 1200]) {
-        const app = await openApp(page, url);
-        await dropFile(page, path, x, 300);
+        const fresh = await page.context().newPage();
+        const app = await openApp(fresh, url);
+        await dropFile(fresh, path, x, 300);
         await app.row("dropped.md").waitFor();
-        await page.locator(".cm-line", { hasText: "# Dropped" }).waitFor();
-        assert.equal(await page.locator(".tree-row.file").count(), 1);
-        await page.getByRole("button", { name: /everything is saved/ }).waitFor();
+        await fresh.locator(".cm-line", { hasText: "# Dropped" }).waitFor();
+        assert.equal(await fresh.locator(".tree-row.file").count(), 1);
+        await fresh.getByRole("button", { name: /everything is saved/ }).waitFor();
+        await fresh.close();
       }
     } finally {
       await rm(folder, { recursive: true });

@@ -9,14 +9,13 @@ import {
   editor,
   leaseHeld,
   openPath,
-  recordStep,
   review,
   showError,
   toast,
   waiting,
 } from "../store.js";
 import { goToNextFile, takeBack, takeOver } from "./edit.js";
-import { markTouched, refresh } from "./refresh.js";
+import { refresh } from "./refresh.js";
 import { acceptAll, decide, redo, undo } from "./review.js";
 
 /**
@@ -30,14 +29,9 @@ editor.connect({
   write: async (path, raw, base) => {
     const engine = currentEngine();
     rememberWritten(pendingHunks(review.value.files.find((file) => file.path === path)));
-    const before = (await engine.files.read(path))?.text;
-    const { text } = await engine.files.write(path, raw, { base });
-    markTouched(path);
-    if (before !== text) {
-      recordStep({ kind: "typing", path });
-      // The toast's Undo would now undo this typing instead of its own step.
-      if (toast.value?.undo) toast.value = null;
-    }
+    const { text, changed } = await engine.write(path, raw, base, { kind: "typing", path });
+    // The toast's Undo would now undo this typing instead of its own step.
+    if (changed && toast.value?.undo) toast.value = null;
     // Not awaited: the refresh is queued behind this write, so awaiting it would deadlock.
     void refresh("texts").catch(showError);
     return text;

@@ -5,20 +5,20 @@ import {
   editor,
   engineOrNull,
   filesShown,
-  leaseHeld,
   openPath,
+  showError,
   spoken,
   unreadable,
   view,
   waiting,
 } from "../store.js";
 import { ancestors } from "../tree.js";
-import { readLease, showOpenFile } from "./refresh.js";
+import { ignoreLease, readLease, showOpenFile } from "./refresh.js";
 
 /** Takes the canvas back from the agent at once, because the user typed. */
 export function takeBack(): void {
-  engineOrNull()?.canvas.takeBack();
-  leaseHeld.value = false;
+  void engineOrNull()?.takeBack().catch(showError);
+  ignoreLease();
   spoken.value = "You are editing now. The assistant will not write to this file before its next task.";
   void editor.flush();
 }
@@ -40,7 +40,7 @@ export async function openFile(path: string, hunk?: string | "first" | "last"): 
     unfold(path);
     await showOpenFile();
     if (openPath.value !== path) return;
-    currentEngine().canvas.open(path);
+    await currentEngine().openCanvas(path);
     readLease();
   }
   if (hunk === undefined) return;
@@ -59,7 +59,9 @@ function unfold(path: string): void {
 /** Closes the open file. */
 export function closeFile(): void {
   editor.hide();
-  engineOrNull()?.canvas.close();
+  void engineOrNull()
+    ?.openCanvas(null)
+    .catch(() => undefined);
   openPath.value = null;
   unreadable.value = null;
 }

@@ -7,8 +7,8 @@
 import type { ReviewFile } from "../engine.js";
 import { pendingHunks } from "../hunk-text.js";
 import { type KeptHunk, keptHunk, type Outcome, replaceLines, writtenOf } from "../kept.js";
-import { currentEngine, dialog, recordStep, waiting } from "../store.js";
-import { markTouched, refresh } from "./refresh.js";
+import { currentEngine, dialog, waiting } from "../store.js";
+import { refresh } from "./refresh.js";
 
 /** Returns the pending hunks of these files in which the user edited lines. */
 export function keptHunks(files: readonly ReviewFile[]): readonly KeptHunk[] {
@@ -40,16 +40,10 @@ async function carryOut(shown: KeptHunk, outcome: Outcome): Promise<void> {
   const { id, path } = shown;
   // The assistant may have moved the lines since the question was asked.
   const now = keptHunks(waiting.value).find((hunk) => hunk.id === id) ?? shown;
-  markTouched(path);
-  if (outcome === "keep") {
-    await engine.accept([id]);
-    recordStep({ kind: "accept", path });
-    return;
-  }
-  const base = (await engine.files.read(path))?.text ?? "";
-  await engine.reject([id], { dependents: "with" });
-  recordStep({ kind: "reject", path });
+  if (outcome === "keep") return engine.accept([id], false, path);
+  const base = (await engine.read(path)) ?? "";
+  await engine.reject([id], "with", path);
   if (outcome === "drop" || shown.texts.old === undefined) return;
-  await engine.files.write(path, replaceLines(base, now.line, now.lineCount, shown.texts.old), { base });
-  recordStep({ kind: "typing", path });
+  const text = replaceLines(base, now.line, now.lineCount, shown.texts.old);
+  await engine.write(path, text, base, { kind: "typing", path });
 }

@@ -5,7 +5,15 @@
  */
 import { batch } from "@preact/signals";
 import { EMPTY_CHAT } from "../chat-state.js";
-import { describe, preloadOffline, startEngine, toZip } from "../engine.js";
+import {
+  describe,
+  type Engine,
+  keptProjects,
+  type ProjectInfo,
+  preloadOffline,
+  restoreEngine,
+  startEngine,
+} from "../engine.js";
 import {
   allowWriting,
   download,
@@ -19,8 +27,8 @@ import {
 } from "../folder.js";
 import { plural } from "../hunk-text.js";
 import { forgetWritten } from "../kept.js";
+import { claimProject, keepFolder, keptFolder, projectOfTab } from "../kept-folders.js";
 import { sampleProject } from "../sample.js";
-import { modelOf } from "../settings.js";
 import {
   chat,
   choose,
@@ -30,26 +38,82 @@ import {
   editor,
   engineOrNull,
   files,
+  kept,
   notify,
   opening,
   openPath,
   project,
-  recordStep,
   review,
   setEngine,
   settings,
   showError,
   startProblem,
-  steps,
   totals,
+  unreadable,
   unsaved,
   waiting,
 } from "../store.js";
 import { baseName, foldedAtFirst } from "../tree.js";
-import { closeFile, openFile } from "./edit.js";
+import { openFile } from "./edit.js";
 import { keptHunks, settleKept } from "./kept.js";
-import { markTouched, noteSaved, refresh, resetSaved, savedText } from "./refresh.js";
+import { refresh, resetState } from "./refresh.js";
 import { leaveRun } from "./run.js";
+
+/** Opens the project that the tab had before it was reloaded, with its review and conversation, or else the sample. */
+export async function start(): Promise<void> {
+  const id = projectOfTab();
+  if (id === null || !(await continueProject(id))) await openSample();
+  kept.value = (await keptProjects().catch(() => [])).filter((info) => !info.sample && info.id !== currentId);
+}
+
+/** Opens a kept project as it was left. Returns whether there is one that no other tab has open. */
+export async function continueProject(id: string): Promise<boolean> {
+  try {
+    await editor.flush();
+    if (hasUnsettled() && !(await confirmLeaving())) return false;
+    opening.value = "Restoring your project…";
+    if (!(await claimProject(id))) {
+      notify("This project is open in another tab.");
+      return false;
+    }
+    leaveRun();
+    chat.value = EMPTY_CHAT;
+    const restored = await restoreEngine(id, settings.value);
+    if (!restored) return false;
+    const { engine, info, exact } = restored;
+    const { name, skipped, sample } = info;
+    const directory = await keptFolder(id);
+    show(engine, { name, directory, skipped, sample });
+    currentId = id;
+    await refresh();
+    const path = (await engine.canvas()).path;
+    if (path !== null) await openFile(path);
+    if (!exact) notify("The review could not be restored exactly. Compare it before you save.", { level: "error" });
+    return true;
+  } catch (error) {
+    showError(error);
+    return false;
+  } finally {
+    opening.value = null;
+  }
+}
+
+/** The id of the open project. */
+let currentId = "";
+
+/** Shows an engine's project instead of the one before. */
+function show(engine: Engine, shown: typeof project.value): void {
+  setEngine(engine);
+  if (settings.value.provider === "offline") preloadOffline();
+  editor.reset();
+  resetState();
+  forgetWritten();
+  batch(() => {
+    project.value = shown;
+    openPath.value = null;
+    unreadable.value = null;
+  });
+}
 
 /** Opens the bundled sample project. */
 export function openSample(): Promise<void> {
@@ -96,25 +160,27 @@ async function replaceProject(read: (progress: Progress) => Promise<Project | nu
 async function useProject(next: Project): Promise<void> {
   leaveRun();
   const isFirst = engineOrNull() === null;
-  const engine = await startEngine(next.files, modelOf(settings.value));
-  setEngine(engine);
-  if (settings.value.provider === "offline") preloadOffline();
-  editor.reset();
-  resetSaved(next.files);
-  forgetWritten();
+  const info: ProjectInfo = {
+    id: crypto.randomUUID(),
+    name: next.name,
+    skipped: next.skipped,
+    sample: next.sample === true,
+    opened: Date.now(),
+  };
+  const engine = await startEngine(info, next.files, settings.value);
   const { name, directory, skipped } = next;
+  show(engine, { name, directory, skipped, sample: next.sample === true });
+  currentId = info.id;
+  void claimProject(info.id);
+  if (directory) void keepFolder(info.id, directory);
   batch(() => {
     closedFolders.value = foldedAtFirst(Object.keys(next.files));
-    project.value = { name, directory, skipped, sample: next.sample === true };
-    openPath.value = null;
     chat.value = EMPTY_CHAT;
     // A message that could not be sent because the engine had not loaded is kept.
     if (!isFirst) draft.value = "";
-    steps.value = { done: [], undone: [] };
   });
-  closeFile();
   await refresh();
-  const first = firstFile();
+  const first = firstFile(next.files);
   if (first !== undefined) await openFile(first);
   if (skipped.length > 0) notify(`Opened ${name}. Skipped: ${skipped.join(", ")}.`);
 }
@@ -123,12 +189,12 @@ async function useProject(next: Project): Promise<void> {
  * Returns the file to open first: a README at the top level, else the first text file. Hidden files such as `.env` often
  * hold secrets, and are not shown unasked.
  */
-function firstFile(): string | undefined {
+function firstFile(contents: Project["files"]): string | undefined {
   const paths = files.value.map((file) => file.path);
   const isHidden = (path: string): boolean => path.split("/").some((name) => name.startsWith("."));
   return (
     paths.find((path) => /^readme(\.\w+)?$/i.test(path)) ??
-    paths.find((path) => !isHidden(path) && savedText(path) !== null)
+    paths.find((path) => !isHidden(path) && typeof contents[path] === "string")
   );
 }
 
@@ -163,9 +229,7 @@ export function newFileProblem(path: string): string | null {
 /** Creates an empty file and opens it. */
 export async function createFile(path: string): Promise<void> {
   try {
-    await currentEngine().files.write(path, "");
-    markTouched(path);
-    recordStep({ kind: "new file", path });
+    await currentEngine().write(path, "", null, { kind: "new file", path });
     await refresh();
     await openFile(path);
     editor.focus();
@@ -257,9 +321,9 @@ function pendingNote(count: number): string {
 async function saveToDirectory(directory: FileSystemDirectoryHandle, paths: readonly string[]): Promise<Saving> {
   const [written, left]: [string[], string[]] = [[], []];
   for (const path of paths) {
-    const text = await currentEngine().files.readDisk(path);
+    const text = await currentEngine().readDisk(path);
     const onDisk = await readBack(directory, path);
-    if (onDisk !== savedText(path) && onDisk !== text) {
+    if (onDisk !== (await currentEngine().savedText(path)) && onDisk !== text) {
       const answer = await askAboutDisk(path, onDisk, text);
       if (answer === "merge" && onDisk !== null) await takeFromDisk(path, onDisk);
       if (answer !== "replace") {
@@ -268,7 +332,7 @@ async function saveToDirectory(directory: FileSystemDirectoryHandle, paths: read
       }
     }
     if (onDisk !== text) await writeBack(directory, path, text);
-    noteSaved(path, text);
+    await currentEngine().noteSaved(path, text);
     written.push(path);
   }
   return { written, left, removed: [] };
@@ -291,11 +355,9 @@ function askAboutDisk(path: string, onDisk: string | null, text: string | null):
 
 /** Merges the text on disk into the text in the editor. Where both changed the same lines, the disk wins. */
 async function takeFromDisk(path: string, onDisk: string): Promise<void> {
-  const base = savedText(path);
-  await currentEngine().files.write(path, onDisk, base === null ? {} : { base });
-  noteSaved(path, onDisk);
-  markTouched(path);
-  recordStep({ kind: "typing", path });
+  const engine = currentEngine();
+  await engine.write(path, onDisk, await engine.savedText(path), { kind: "typing", path });
+  await engine.noteSaved(path, onDisk);
 }
 
 /**
@@ -304,15 +366,15 @@ async function takeFromDisk(path: string, onDisk: string): Promise<void> {
  */
 async function saveAsDownload(paths: readonly string[], counts = true): Promise<Saving> {
   const saved: [path: string, text: string | null][] = [];
-  for (const path of paths) saved.push([path, await currentEngine().files.readDisk(path)]);
+  for (const path of paths) saved.push([path, await currentEngine().readDisk(path)]);
   const texts = saved.filter((entry): entry is [string, string] => entry[1] !== null);
   const [first] = texts;
   if (texts.length === 1 && first) download(baseName(first[0]), new Blob([first[1]], { type: "text/plain" }));
   if (texts.length > 1) {
-    const archive = (await toZip(Object.fromEntries(texts))) as Uint8Array<ArrayBuffer>;
+    const archive = (await currentEngine().zip(Object.fromEntries(texts))) as Uint8Array<ArrayBuffer>;
     download(`${project.value.name || "emend"}-changed.zip`, new Blob([archive], { type: "application/zip" }));
   }
-  if (counts) for (const [path, text] of saved) noteSaved(path, text);
+  if (counts) for (const [path, text] of saved) await currentEngine().noteSaved(path, text);
   const removed = saved.flatMap(([path, text]) => (text === null ? [path] : []));
   return { written: texts.map(([path]) => path), left: [], removed };
 }
@@ -321,7 +383,7 @@ async function saveAsDownload(paths: readonly string[], counts = true): Promise<
 export async function downloadPatch(): Promise<void> {
   try {
     const name = `${project.value.name || "emend"}-revision-${review.value.revision}.patch`;
-    download(name, new Blob([await currentEngine().files.diff()], { type: "text/x-diff" }));
+    download(name, new Blob([await currentEngine().diff()], { type: "text/x-diff" }));
   } catch (error) {
     showError(error);
   }

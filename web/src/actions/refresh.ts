@@ -2,10 +2,11 @@
  * Reads the engine's current state into the page: files, hunks, the text of the open file, and the unsaved paths.
  *
  * Events only report that the state changed. All calls during a refresh are served by one further refresh. Calls for
- * events are limited to one per frame, because a run can cause hundreds of them in a second.
+ * events are limited to one per frame, because a run can cause hundreds of them in a second. The engine sends only the
+ * reviews of files that have changed.
  */
 import { batch } from "@preact/signals";
-import { describe, type FileInfo, type Hunk, type Review } from "../engine.js";
+import type { CanvasState, FileInfo, Hunk, Reading, Review, ReviewFile, Scope, Snapshot } from "../engine.js";
 import { pendingHunks } from "../hunk-text.js";
 import {
   currentEngine,
@@ -16,20 +17,10 @@ import {
   openPath,
   review,
   showError,
+  steps,
   unreadable,
   unsaved,
 } from "../store.js";
-
-/** Texts on the user's disk as far as known, by path. A missing path means that there is no such text file. */
-const saved = new Map<string, string>();
-/** Paths whose accepted text may differ from the text on disk. */
-const touched = new Set<string>();
-
-/**
- * The state to read, cheapest first: hunks and the open text; also the unsaved paths, which only the user's edits and
- * decisions change; also the list of files.
- */
-export type Scope = "hunks" | "texts" | "files";
 
 const SCOPES: readonly Scope[] = ["hunks", "texts", "files"];
 
@@ -96,41 +87,60 @@ async function readState(scope: Scope): Promise<void> {
   if (soon && SCOPES.indexOf(soon.scope) <= SCOPES.indexOf(scope)) soon = null;
   const begun = performance.now();
   const engine = currentEngine();
-  const list = scope === "files" ? await engine.files.list() : null;
-  const nowUnsaved = scope === "hunks" ? null : await readUnsaved();
-  if (engine !== engineOrNull()) return;
-  let reading: Reading | null = null;
-  // Text and review are read in one step, so that the hunks belong to the text.
-  await editor.update(async (path) => {
-    reading = await read(path);
+  let snapshot: Snapshot | null = null;
+  const take = async (path: string | null): Promise<Snapshot | null> => {
+    snapshot = await engine.snapshot(scope, path);
     if (engine !== engineOrNull()) return null;
-    publish(engine.review(), list, nowUnsaved);
-    return "text" in reading ? { raw: reading.text, hunks: hunksOf(path) } : null;
+    publish(snapshot);
+    return snapshot;
+  };
+  await editor.update(async (path) => {
+    const reading = (await take(path))?.reading;
+    return reading && "text" in reading ? { raw: reading.text, hunks: hunksOf(path) } : null;
   });
   if (engine !== engineOrNull()) return;
-  if (!reading) publish(engine.review(), list, nowUnsaved);
+  if (!snapshot) await take(null);
+  const reading = (snapshot as Snapshot | null)?.reading;
   if (!reading || editor.shownPath !== openPath.value || "problem" in reading) await showOpenFile();
   lastMs = performance.now() - begun;
 }
 
-function publish(nowReview: Review, list: readonly FileInfo[] | null, nowUnsaved: ReadonlySet<string> | null): void {
-  for (const file of nowReview.files) touched.add(file.path);
+/** Shows a snapshot. Files whose reviews have not changed keep their objects, so that lists draw only the others. */
+function publish({ revision, paths, changed, list, unsaved: nowUnsaved, lease, steps: nowSteps }: Snapshot): void {
+  const known = new Map(review.value.files.map((file) => [file.path, file]));
+  for (const file of changed) known.set(file.path, file);
+  const nowReview: Review = {
+    revision,
+    files: paths.flatMap((path): ReviewFile[] => {
+      const file = known.get(path);
+      return file ? [file] : [];
+    }),
+  };
   const all = list ?? withCounts(files.value, nowReview);
+  const shown = all.filter((file) => file.status !== "deleted" || file.pendingHunks > 0);
   batch(() => {
-    files.value = all.filter((file) => file.status !== "deleted" || file.pendingHunks > 0);
-    review.value = nowReview;
-    if (nowUnsaved) unsaved.value = nowUnsaved;
-    readLease();
+    if (list || !sameItems(shown, files.value)) files.value = shown;
+    if (changed.length > 0 || !sameItems(nowReview.files, review.value.files)) review.value = nowReview;
+    if (nowUnsaved) unsaved.value = new Set(nowUnsaved);
+    steps.value = nowSteps;
+    showLease(lease);
   });
 }
 
-async function readUnsaved(): Promise<ReadonlySet<string>> {
-  const found = new Set<string>();
-  for (const { path } of currentEngine().review().files) touched.add(path);
-  for (const path of touched) {
-    if ((await currentEngine().files.readDisk(path)) !== (saved.get(path) ?? null)) found.add(path);
-  }
-  return found;
+function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
+}
+
+/** Forgets the state of the project before. */
+export function resetState(): void {
+  batch(() => {
+    files.value = [];
+    review.value = { revision: 0, files: [] };
+    unsaved.value = new Set();
+    steps.value = { done: [], undone: [] };
+    leaseHeld.value = false;
+  });
+  [lastEpoch, ignoredEpoch] = [0, -1];
 }
 
 /**
@@ -141,36 +151,25 @@ async function readUnsaved(): Promise<ReadonlySet<string>> {
 export async function showOpenFile(): Promise<void> {
   const path = openPath.value;
   if (path === null) return;
-  const reading = await read(path);
-  if (path !== openPath.value) return;
-  if ("text" in reading) {
+  const engine = currentEngine();
+  const snapshot = await engine.snapshot("hunks", path);
+  if (engine !== engineOrNull()) return;
+  publish(snapshot);
+  if (path !== openPath.value || !snapshot.reading) return;
+  if ("text" in snapshot.reading) {
     unreadable.value = null;
-    if (editor.shownPath !== path) {
-      review.value = currentEngine().review();
-      editor.show(path, reading.text, hunksOf(path));
-    }
+    if (editor.shownPath !== path) editor.show(path, snapshot.reading.text, hunksOf(path));
   } else {
-    unreadable.value = reading.problem;
+    unreadable.value = problemOf(path, snapshot.reading);
     editor.hide();
   }
 }
 
-type Reading = { readonly text: string } | { readonly problem: string };
-
-/** Returns the text of a file, or the reason why it has none to show. */
-async function read(path: string): Promise<Reading> {
-  try {
-    const state = await currentEngine().files.read(path);
-    if (state) return { text: state.text };
-    const deleted = hunksOf(path).length > 0;
-    return {
-      problem: deleted
-        ? "The assistant deleted this file. Accept or reject the deletion above."
-        : "This file no longer exists.",
-    };
-  } catch (error) {
-    return { problem: withoutText(path, describe(error).message) };
-  }
+function problemOf(path: string, { problem, code }: Extract<Reading, { problem: string }>): string {
+  if (code !== "not_found") return withoutText(path, problem);
+  return hunksOf(path).length > 0
+    ? "The assistant deleted this file. Accept or reject the deletion above."
+    : "This file no longer exists.";
 }
 
 /** Returns why the page shows no text of a file: its kind and size, for a file that is not text. */
@@ -204,33 +203,30 @@ function withCounts(list: readonly FileInfo[], now: Review): readonly FileInfo[]
   });
 }
 
+/** The generation of the lease that was shown last, and the one from which the user took the file back. */
+let lastEpoch = 0;
+let ignoredEpoch = -1;
+
+/** Shows whether the agent holds the lease of the open file. */
+export function showLease(state: CanvasState): void {
+  lastEpoch = state.epoch;
+  leaseHeld.value = state.held && state.path === openPath.value && state.epoch > ignoredEpoch;
+}
+
+/** Hides the present lease at once: the user took the file back, and the engine is about to learn it. */
+export function ignoreLease(): void {
+  ignoredEpoch = lastEpoch;
+  leaseHeld.value = false;
+}
+
 /** Updates {@link leaseHeld}. A lease can expire without an event, so the page also calls this periodically. */
 export function readLease(): void {
-  const state = engineOrNull()?.canvas.state();
-  leaseHeld.value = state?.held === true && state.path === openPath.value;
-}
-
-/** Resets the known state of the disk, for a new project. */
-export function resetSaved(given: Record<string, string | Uint8Array>): void {
-  saved.clear();
-  touched.clear();
-  for (const [path, content] of Object.entries(given)) {
-    if (typeof content === "string") saved.set(path, content);
-  }
-}
-
-/** Records that the text of `path` may differ from the disk. */
-export function markTouched(path: string): void {
-  touched.add(path);
-}
-
-/** Returns the text that the page last read from or wrote to the user's disk, or null if there was no such file. */
-export function savedText(path: string): string | null {
-  return saved.get(path) ?? null;
-}
-
-/** Records the text that was written to the user's disk. */
-export function noteSaved(path: string, text: string | null): void {
-  if (text === null) saved.delete(path);
-  else saved.set(path, text);
+  const engine = engineOrNull();
+  if (!engine) return;
+  engine.canvas().then(
+    (state) => {
+      if (engine === engineOrNull()) showLease(state);
+    },
+    () => undefined,
+  );
 }

@@ -2,7 +2,7 @@
  * Carries out the user's decisions on hunks, and undo and redo. Text that was typed before is sent to the engine first.
  */
 import type { Decision } from "../editor/controller.js";
-import { dependentsOf } from "../engine.js";
+import { dependentsOf, type Step } from "../engine.js";
 import { pendingHunks, plural } from "../hunk-text.js";
 import {
   choose,
@@ -11,9 +11,7 @@ import {
   editor,
   notify,
   openPath,
-  recordStep,
   review,
-  type Step,
   showError,
   steps,
   totals,
@@ -23,22 +21,21 @@ import {
 import { baseName } from "../tree.js";
 import { openFile } from "./edit.js";
 import { keptHunks, settleKept } from "./kept.js";
-import { markTouched, refresh } from "./refresh.js";
+import { refresh } from "./refresh.js";
 
 /** Accepts or rejects one hunk. The focus moves to the hunk that takes its place. */
 export async function decide(id: string, decision: Decision): Promise<void> {
   const path = review.value.files.find((file) => file.hunks.some((hunk) => hunk.id === id))?.path;
   if (path === undefined) return;
   const restoreFocus = editor.rememberFocus(id);
-  const done = await attempt(path, decision, async () => {
+  const done = await attempt(decision, async () => {
     const engine = currentEngine();
     if (decision === "accept") {
-      await engine.accept([id], { over: isContested(id) });
-      return [decision];
+      await engine.accept([id], isContested(id), path);
+      return true;
     }
     const kept = keptHunks(waiting.value.filter((file) => file.path === path)).filter((hunk) => hunk.id === id);
-    if (kept.length > 0) return (await settleKept(kept, "reject")) ? [] : null;
-    return (await reject([id])) ? [decision] : null;
+    return kept.length > 0 ? settleKept(kept, "reject") : reject([id], path);
   });
   if (done) restoreFocus();
 }
@@ -50,9 +47,9 @@ function isContested(id: string): boolean {
 
 /** Accepts every hunk of a file, or of all files, except contested ones. */
 export function acceptAll(path?: string): Promise<boolean> {
-  return attempt(path ?? "", "accept", async () => {
-    await currentEngine().acceptAll(path);
-    return ["accept"];
+  return attempt("accept", async () => {
+    await currentEngine().acceptAll(path ?? null);
+    return true;
   });
 }
 
@@ -61,15 +58,14 @@ const REJECTED_UNASKED_MAX = 20;
 
 /** Rejects every hunk of a file, or of all files. The user chooses what becomes of their own lines in them. */
 export function rejectAll(path?: string): Promise<boolean> {
-  return attempt(path ?? "", "reject", async () => {
+  return attempt("reject", async () => {
     const affected = waiting.value.filter((file) => path === undefined || file.path === path);
     const count = affected.reduce((sum, file) => sum + pendingHunks(file).length, 0);
-    if (count > REJECTED_UNASKED_MAX && !(await confirmReject(count, affected.length))) return null;
+    if (count > REJECTED_UNASKED_MAX && !(await confirmReject(count, affected.length))) return false;
     const kept = keptHunks(affected);
-    if (!(await settleKept(kept, "reject"))) return null;
-    if (kept.length === count) return [];
-    await currentEngine().rejectAll(path);
-    return ["reject"];
+    if (!(await settleKept(kept, "reject"))) return false;
+    if (kept.length < count) await currentEngine().rejectAll(path ?? null);
+    return true;
   });
 }
 
@@ -100,10 +96,6 @@ async function step(verb: string, direction: "undo" | "redo"): Promise<void> {
     const last = (direction === "undo" ? done : undone).at(-1);
     if (!last) return;
     await currentEngine()[direction]();
-    steps.value =
-      direction === "undo"
-        ? { done: done.slice(0, -1), undone: [...undone, last] }
-        : { done: [...done, last], undone: undone.slice(0, -1) };
     await refresh();
     // In the editor view the changed file must be visible. The review shows all files anyway.
     const elsewhere = last.path !== "" && last.path !== openPath.value && last.kind !== "new file";
@@ -120,23 +112,12 @@ export function stepName({ kind, path }: Step): string {
   return kind === "typing" ? `typing in ${where}` : kind === "new file" ? `new file ${where}` : `${kind} in ${where}`;
 }
 
-/**
- * Carries out a decision on `path` ("" means all files) and reports its result. `action` returns the steps to record, or
- * null if the user cancelled. Returns whether it was carried out.
- */
-async function attempt(
-  path: string,
-  decision: Decision,
-  action: () => Promise<readonly Decision[] | null>,
-): Promise<boolean> {
+/** Carries out a decision and reports its result. `action` returns false if the user cancelled, as this function does. */
+async function attempt(decision: Decision, action: () => Promise<boolean>): Promise<boolean> {
   try {
     await editor.flush();
-    const paths = path === "" ? waiting.value.map((file) => file.path) : [path];
     const before = totals.value.changes;
-    const done = await action();
-    if (done === null) return false;
-    for (const each of paths) markTouched(each);
-    for (const kind of done) recordStep({ kind, path });
+    if (!(await action())) return false;
     await refresh();
     const settled = Math.max(1, before - totals.value.changes);
     const left = totals.value.changes;
@@ -152,10 +133,10 @@ async function attempt(
 }
 
 /** Rejects hunks. Asks first if later changes depend on them. Returns false if the user cancelled. */
-async function reject(ids: string[]): Promise<boolean> {
+async function reject(ids: string[], path: string): Promise<boolean> {
   const engine = currentEngine();
   try {
-    await engine.reject(ids, { dependents: "refuse" });
+    await engine.reject(ids, "refuse", path);
     return true;
   } catch (error) {
     const dependents = dependentsOf(error);
@@ -163,7 +144,7 @@ async function reject(ids: string[]): Promise<boolean> {
     const choice = await new Promise<"only" | "with" | null>((answer) => {
       dialog.value = { kind: "dependents", dependents, answer };
     });
-    if (choice !== null) await engine.reject(ids, { dependents: choice });
+    if (choice !== null) await engine.reject(ids, choice, path);
     return choice !== null;
   }
 }

@@ -3,9 +3,9 @@
  */
 import { batch } from "@preact/signals";
 import { addNotice, addWaiting, reduce, stopRun, withoutWaiting } from "../chat-state.js";
-import { type AgentEvent, describe } from "../engine.js";
+import { type AgentEvent, describe, type Engine, type EventBatch, listenToEvents } from "../engine.js";
 import { plural } from "../hunk-text.js";
-import { modelOf, type Settings, saveSettings } from "../settings.js";
+import { type Settings, saveSettings } from "../settings.js";
 import {
   chat,
   currentEngine,
@@ -21,11 +21,12 @@ import {
   totals,
 } from "../store.js";
 import { baseName } from "../tree.js";
-import { markTouched, readLease, refresh, refreshSoon } from "./refresh.js";
+import { refresh, refreshSoon, showLease } from "./refresh.js";
 
-let abort: AbortController | null = null;
-/** The run that takes messages now. */
-let active: { steer(text: string): void } | null = null;
+/** Whether the user stopped the current run. */
+let stopped = false;
+/** The engine whose run takes messages now. */
+let active: Engine | null = null;
 /** Messages for the next run. */
 const later: string[] = [];
 let nextNotice = 0;
@@ -45,12 +46,12 @@ export async function send(text: string): Promise<void> {
 /** Adds a message to the run. A run that is about to start or to end gets it as the next task. */
 function steer(text: string): void {
   chat.value = addWaiting(chat.value, text);
-  try {
-    if (active) active.steer(text);
-    else later.push(text);
-  } catch (error) {
-    takeBackMessage(text);
-    showError(error);
+  if (!active) later.push(text);
+  else {
+    active.steer(text).catch((error: unknown) => {
+      takeBackMessage(text);
+      showError(error);
+    });
   }
 }
 
@@ -67,51 +68,46 @@ async function run(text: string): Promise<void> {
   const engine = currentEngine();
   // Another project may be opened during the run. Later events of this run must not appear there.
   const isCurrent = (): boolean => engineOrNull() === engine;
-  const controller = new AbortController();
-  abort = controller;
-  let isShown = false;
+  stopped = false;
   try {
     await editor.flush();
-    const started = engine.run(text, { signal: controller.signal });
-    active = started;
-    const breathe = breather();
-    for await (const event of started) {
-      if (event.kind === "PROCESSING_END" && active === started) active = null;
-      if (isCurrent() && event.kind === "PROCESSING_END") {
-        // The end appears last, when the page shows everything that the run changed.
-        await refresh().catch(showError);
-        isShown = true;
-      }
-      if (isCurrent()) receive(event);
-      await breathe();
-    }
+    active = engine;
+    await engine.run(text);
   } catch (error) {
     const failure = describe(error);
     const expected = failure.code === "aborted" || !isCurrent();
     if (!expected) chat.value = addNotice(chat.value, `n${++nextNotice}`, "error", failure);
   }
-  if (abort === controller) abort = null;
   if (!isCurrent()) return;
   active = null;
-  chat.value = stopRun(chat.value);
-  if (!isShown) await refresh().catch(showError);
+  if (chat.value.running) {
+    chat.value = stopRun(chat.value);
+    await refresh().catch(showError);
+  }
   announceEnd();
-  sendLater(controller.signal.aborted);
+  sendLater(stopped);
 }
 
-/** Maximum time in milliseconds for which events are handled without a pause for input and painting. */
-const TASK_MS_MAX = 16;
-
-/** Returns a function that waits for the browser's next task when the present one has become long. */
-function breather(): () => Promise<void> {
-  let begun = performance.now();
-  return async () => {
-    // The run advances only when its events are read, so it pauses, too.
-    if (performance.now() - begun < TASK_MS_MAX) return;
-    await new Promise((resolve) => setTimeout(resolve));
-    begun = performance.now();
-  };
+/** Shows events of the engine. The end of a run appears last, when the page shows everything that the run changed. */
+async function receiveBatch({ events, lease, replayed }: EventBatch): Promise<void> {
+  const isEnd = events.at(-1)?.kind === "PROCESSING_END";
+  const now = isEnd ? events.slice(0, -1) : events;
+  batch(() => {
+    let state = chat.value;
+    for (const event of now) state = reduce(state, event);
+    chat.value = state;
+    if (!replayed) showLease(lease);
+  });
+  const end = events.at(-1);
+  if (isEnd && end) {
+    active = null;
+    if (!replayed) await refresh().catch(showError);
+    chat.value = reduce(chat.value, end);
+  }
+  if (!replayed) for (const event of now) follow(event);
 }
+
+listenToEvents(receiveBatch);
 
 /** Sends the messages that came too late for the last run as one task. A stopped run returns them. */
 function sendLater(stopped: boolean): void {
@@ -125,25 +121,21 @@ function sendLater(stopped: boolean): void {
 
 /** Cancels the run. Its edits so far stay pending. */
 export function stop(): void {
-  abort?.abort();
+  stopped = true;
+  void engineOrNull()?.stop().catch(showError);
 }
 
 /** Leaves the run, because another project is opened. */
 export function leaveRun(): void {
-  stop();
   active = null;
   later.length = 0;
 }
 
-function receive(event: AgentEvent): void {
-  batch(() => {
-    chat.value = reduce(chat.value, event);
-    readLease();
-  });
+/** Carries out the consequences of an event outside of the conversation. */
+function follow(event: AgentEvent): void {
   if (event.kind === "STEERING_RETURNED") takeBackMessage(event.data.content);
   if (event.kind === "FILE_CHANGED") {
     const { path } = event.data;
-    markTouched(path);
     refreshSoon(files.value.some((file) => file.path === path) ? "hunks" : "files");
   }
   if (event.kind === "CANVAS_LEASE") announceLease(event.data.path);
@@ -161,9 +153,9 @@ function announceEnd(): void {
 }
 
 /** Switches to another model for the next messages, and saves the choice. */
-export function chooseModel(next: Settings): void {
+export async function chooseModel(next: Settings): Promise<void> {
   try {
-    currentEngine().setModel(modelOf(next));
+    await currentEngine().setModel(next);
     settings.value = next;
     saveSettings(next);
   } catch (error) {

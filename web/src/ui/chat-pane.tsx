@@ -1,5 +1,6 @@
 /** The assistant pane: the conversation, the current activity, and the message box. */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { continueProject } from "../actions/project.js";
 import { send, stop } from "../actions/run.js";
 import { advise, type Remedy } from "../advice.js";
 import type { EndEntry, Entry, LeaseEntry, NoticeEntry } from "../chat-state.js";
@@ -7,7 +8,7 @@ import { plural, signed } from "../hunk-text.js";
 import { memo } from "../memo.js";
 import { reveal } from "../reveal.js";
 import { forgottenProvider } from "../settings.js";
-import { chat, dialog, draft, project, settings, totals, view } from "../store.js";
+import { chat, dialog, draft, kept, project, settings, totals, view } from "../store.js";
 import { baseName } from "../tree.js";
 import { examples } from "./examples.js";
 import { Icon } from "./icons.js";
@@ -131,6 +132,17 @@ function Welcome() {
           This is the offline model, not an AI: it needs no key, works on your own files, and understands these
           instructions.
         </p>
+      )}
+      {kept.value.length > 0 && (
+        <ul class="chips" aria-label="Earlier projects">
+          {kept.value.slice(0, 3).map(({ id, name, opened }) => (
+            <li key={id}>
+              <button class="chip" type="button" onClick={() => void continueProject(id)}>
+                Continue {reveal(name)} <span class="faint">of {new Date(opened).toLocaleString()}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
       )}
       <ul class="chips" aria-label="Examples">
         {examples(project.value.sample, offline).map((text) => (

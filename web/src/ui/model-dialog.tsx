@@ -56,8 +56,7 @@ export function ModelDialog() {
           event.preventDefault();
           tried.value = true;
           if (problem !== null) return;
-          chooseModel(trimmed);
-          closeDialog();
+          void chooseModel(trimmed).then(closeDialog);
         }}
       >
         <fieldset class="choices">

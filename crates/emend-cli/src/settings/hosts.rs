@@ -84,7 +84,7 @@ const SHELL: &str = "The command line runs the commands of the system, unless a 
 const SLOW: &str = "The command line shows text as it arrives.";
 const HEADER_PAGE: &str = "The models that the page offers need no headers.";
 const PROJECT: &str = "The page has one project in memory, or a folder that the user opens.";
-const STORE: &str = "A conversation of the page ends with the page.";
+const STORE: &str = "The browser keeps the conversations of the page.";
 
 /// A setting that the command line does not have as an option.
 type Other = (&'static str, &'static str, &'static str, [Cell; 5]);

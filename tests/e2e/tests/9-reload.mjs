@@ -1,0 +1,175 @@
+// A reload keeps the review, undo, the conversation and the folder; the engine's work does not block the page.
+import assert from "node:assert/strict";
+import { openApp } from "../app.mjs";
+import { startProvider } from "../provider.mjs";
+
+const FILES = {
+  "a.txt": "one foo\ntwo\nthree\nfour\nfive foo\nsix\nseven\neight\nnine foo\n",
+  "b/c.txt": "foo\r\nmore\r\n",
+};
+
+/** Reloads the page without the browser's question. */
+async function reload(page, app) {
+  const accept = (dialog) => void dialog.accept();
+  page.on("dialog", accept);
+  await page.reload();
+  await page.locator(".tree-row").first().waitFor();
+  await app.editor.waitFor();
+  page.off("dialog", accept);
+}
+
+const reviewed = async (app, page) => {
+  await app.showReview();
+  await app.cards.first().waitFor();
+  const cards = await app.cards.evaluateAll((all) => all.map((card) => `${card.dataset.hunk} ${card.textContent}`));
+  await page.locator("#tab-editor").click();
+  return cards;
+};
+
+/** Returns the conversation without the durations of calls. */
+const said = async (app) => (await app.transcript.textContent()).replace(/\d+ ms/g, "");
+
+export const tests = {
+  async "a reload in the middle of a review loses nothing, and undo goes on behind it"({ page, url }) {
+    const app = await openApp(page, url);
+    const saved = await app.openFolder(FILES);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("rename foo to bar");
+    await app.openFile("a.txt");
+    await app.hunks(3);
+    await page.getByRole("button", { name: "Accept change 1 of 3" }).click();
+    await app.hunks(2);
+    await app.editor.click();
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.type("Mine ");
+    await page.getByRole("button", { name: /^Undo typing in a.txt/ }).waitFor();
+    await page.getByRole("button", { name: "Reject change 2 of 2" }).click();
+    await app.hunks(1);
+    const before = { cards: await reviewed(app, page), text: await app.text(), chat: await said(app) };
+    await page.waitForTimeout(300);
+    await reload(page, app);
+    await app.row("a.txt").waitFor();
+    await app.hunks(1);
+    assert.deepEqual({ cards: await reviewed(app, page), text: await app.text(), chat: await said(app) }, before);
+    // Undo goes back through the decisions and the typing of before.
+    for (const [name, count] of [
+      [/^Undo reject in a.txt/, 2],
+      [/^Undo typing in a.txt/, 2],
+      [/^Undo accept in a.txt/, 3],
+    ]) {
+      await page.getByRole("button", { name }).click();
+      await app.hunks(count);
+    }
+    assert.equal(await app.text(), FILES["a.txt"].replaceAll("foo", "bar"));
+    await page.getByRole("button", { name: /^Redo accept/ }).click();
+    await app.hunks(2);
+    await page.keyboard.press("Control+s");
+    await app.says("Saved a.txt.");
+    assert.equal(await saved("a.txt"), FILES["a.txt"].replace("foo", "bar"));
+    await reload(page, app);
+    await app.hunks(2);
+    await page.getByRole("button", { name: /everything is saved/ }).waitFor();
+  },
+
+  async "a reload keeps a provider's conversation, and no key"({ page, url }) {
+    const edit = { file_path: "README.md", old_string: "# Seed library", new_string: "# Seeds" };
+    const provider = await startProvider("right", [
+      { name: "Read", input: { file_path: "README.md" } },
+      { name: "Edit", input: edit },
+      "The title is **short** now.",
+    ]);
+    try {
+      const app = await openApp(page, url);
+      await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+      await app.askAndWait("shorten the title");
+      await app.hunks(1);
+      await page.waitForTimeout(300);
+      await reload(page, app);
+      await app.hunks(1);
+      await app.transcript.getByText("The title is short now.").waitFor();
+      assert.equal(provider.requests.length, 3, "the reload sent requests");
+      const stored = await page.evaluate(async () => {
+        const request = indexedDB.open("emend-page");
+        const database = await new Promise((done) => (request.onsuccess = () => done(request.result)));
+        const all = database.transaction("lines").objectStore("lines").getAll();
+        return new Promise((done) => (all.onsuccess = () => done(JSON.stringify(all.result))));
+      });
+      assert.match(stored, /shorten the title/);
+      assert.ok(!stored.includes('"right"') && !stored.includes("apiKey"), "the key was stored");
+      await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+      await app.askAndWait("and now?");
+      const { messages } = JSON.parse(provider.requests.at(-1).body);
+      const text = JSON.stringify(messages);
+      assert.match(text, /shorten the title.*toolu_1.*The title is .*and now\?/s);
+    } finally {
+      await provider.close();
+    }
+  },
+
+  async "a reload during a run keeps what was done, and a second tab starts its own project"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "slow" });
+    await app.ask("rename loanDays to seasonDays");
+    await page.locator(".entry.call.ok .tool-name", { hasText: "edit_file" }).first().waitFor();
+    await page.waitForTimeout(200);
+    await reload(page, app);
+    await app.transcript.getByText("rename loanDays to seasonDays").first().waitFor();
+    assert.match(await app.changes(), /[1-4] changes? in/);
+    assert.equal(await page.getByRole("button", { name: "Stop" }).count(), 0);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("rename loanDays to seasonDays");
+    assert.match(await app.changes(), /4 changes in 3 files/);
+
+    const second = await page.context().newPage();
+    const other = await openApp(second, url);
+    assert.equal(await other.transcript.locator(".entry").count(), 0);
+    await second.close();
+  },
+
+  async "a project of an earlier visit can be continued"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.openFolder(FILES);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("rename foo to bar");
+    await page.waitForTimeout(300);
+    await page.close({ runBeforeUnload: false });
+    const later = await page.context().newPage();
+    const again = await openApp(later, url);
+    await later.getByRole("button", { name: /^Continue project/ }).click();
+    await again.row("a.txt").waitFor();
+    await again.transcript.getByText("rename foo to bar").waitFor();
+    assert.match(await again.changes(), /4 changes in 2 files/);
+    await again.openFile("a.txt");
+    await later.getByRole("button", { name: "Accept file" }).click();
+    await later.keyboard.press("Control+s");
+    await again.says("Saved a.txt.");
+    assert.equal(await again.readSaved("a.txt"), FILES["a.txt"].replaceAll("foo", "bar"));
+  },
+
+  async "no task of the page takes long while the agent edits forty files"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    const text = Array.from({ length: 50 }, () => "needle\n.\n.\n.\n.\n.\n.\n").join("");
+    const list = Array.from({ length: 40 }, (_, index) => ({
+      name: `f${index}.txt`,
+      mimeType: "text/plain",
+      buffer: Buffer.from(text),
+    }));
+    await page.getByLabel("Files to open").setInputFiles(list);
+    await app.row("f39.txt").waitFor();
+    await page.evaluate(() => {
+      window.long = [];
+      new PerformanceObserver((entries) => {
+        for (const { duration } of entries.getEntries()) window.long.push(Math.round(duration));
+      }).observe({ entryTypes: ["longtask"] });
+    });
+    const begun = Date.now();
+    await app.ask('replace "needle" with "pin"');
+    await app.finished(50_000);
+    const long = await page.evaluate(() => window.long);
+    console.log(`# 2,000 edits: ${Date.now() - begun} ms, long tasks ${long.join(" ") || "none"}`);
+    assert.match(await app.changes(), /2,000 changes in 40 files/);
+    // The limit is for an idle computer; the tests share theirs.
+    assert.ok(Math.max(0, ...long) < 250, `long tasks: ${long}`);
+  },
+};

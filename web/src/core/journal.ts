@@ -1,0 +1,171 @@
+/**
+ * Keeps a project and all operations on it in IndexedDB, so that a reload of the page can repeat them.
+ *
+ * The documents of a project are those of the package's store: `ID` describes it, `ID.files` has its files, `ID.ops` the
+ * operations, one JSON text per line. API keys are never part of them.
+ */
+import { indexedDbStore, type SessionStore } from "emend";
+import type { Contents, ModelChoice, ProjectInfo, Step } from "./protocol.js";
+
+/** One operation. `at` is the number of events of the current run, text deltas left out, that were read before it. */
+export type Op = { readonly at: number } & (
+  | {
+      readonly op: "write";
+      readonly path: string;
+      readonly text: string;
+      readonly base: string | null;
+      readonly step: Step;
+    }
+  | { readonly op: "remove"; readonly path: string }
+  | { readonly op: "accept"; readonly ids: readonly string[]; readonly over: boolean; readonly path: string }
+  | {
+      readonly op: "reject";
+      readonly ids: readonly string[];
+      readonly dependents: "refuse" | "only" | "with";
+      readonly path: string;
+    }
+  | { readonly op: "acceptAll" | "rejectAll" | "canvas"; readonly path: string | null }
+  | { readonly op: "undo" | "redo" | "takeBack" | "stop" | "seen" }
+  | { readonly op: "saved"; readonly path: string; readonly text: string | null }
+  | { readonly op: "model"; readonly model: ModelChoice }
+  | { readonly op: "run" | "steer"; readonly text: string }
+  | { readonly op: "end"; readonly failed: boolean }
+  | {
+      readonly op: "response";
+      readonly status: number;
+      readonly type: string;
+      readonly body: string;
+      readonly whole: boolean;
+    }
+  | { readonly op: "state"; readonly sum: number }
+);
+
+/** Number of projects that are kept. */
+const PROJECTS_MAX = 6;
+
+/** Characters of files that are written at a time. */
+const PIECE_CHARS = 4_000_000;
+
+const DATABASE = "emend-page";
+
+/** Writes the operations on one project. */
+export class Journal {
+  readonly #store: SessionStore;
+  readonly #id: string;
+  #waiting = "";
+  #writing: Promise<void> | null = null;
+  #failed = false;
+
+  constructor(id: string, store = indexedDbStore(DATABASE)) {
+    this.#id = id;
+    this.#store = store;
+  }
+
+  /** Whether everything could be written so far. */
+  get works(): boolean {
+    return !this.#failed;
+  }
+
+  /** Keeps a new project and its files, and removes the oldest projects. */
+  async begin(info: ProjectInfo, files: Contents): Promise<void> {
+    try {
+      let piece = "";
+      for (const [path, content] of Object.entries(files)) {
+        const entry = typeof content === "string" ? { path, text: content } : { path, bytes: toBase64(content) };
+        piece += `${JSON.stringify(entry)}\n`;
+        if (piece.length < PIECE_CHARS) continue;
+        await this.#store.append(`${this.#id}.files`, piece, {});
+        piece = "";
+      }
+      if (piece !== "") await this.#store.append(`${this.#id}.files`, piece, {});
+      // Last, so that a project without all of its files is not listed.
+      await this.#store.append(this.#id, `${JSON.stringify(info)}\n`, {});
+      await removeOld(this.#store);
+    } catch {
+      this.#failed = true;
+    }
+  }
+
+  /** Appends an operation. Operations of one moment are written together, in order. */
+  append(op: Op): void {
+    if (this.#failed) return;
+    this.#waiting += `${JSON.stringify(op)}\n`;
+    this.#writing ??= this.#write();
+  }
+
+  async #write(): Promise<void> {
+    try {
+      while (this.#waiting !== "") {
+        const lines = this.#waiting;
+        this.#waiting = "";
+        await this.#store.append(`${this.#id}.ops`, lines, {});
+      }
+    } catch {
+      this.#failed = true;
+    }
+    this.#writing = null;
+  }
+}
+
+/** A project as it was kept. */
+export interface Kept {
+  readonly info: ProjectInfo;
+  readonly files: Contents;
+  readonly ops: readonly Op[];
+}
+
+/** Loads a project. Returns null if there is none, or the browser has no database. */
+export async function loadKept(id: string, store = indexedDbStore(DATABASE)): Promise<Kept | null> {
+  try {
+    const info = await store.load(id);
+    if (!info) return null;
+    const files: Contents = Object.create(null);
+    for (const entry of parsedLines(await store.load(`${id}.files`))) {
+      const { path, text, bytes } = entry as { path: string; text?: string; bytes?: string };
+      files[path] = text ?? fromBase64(bytes ?? "");
+    }
+    const ops = parsedLines(await store.load(`${id}.ops`)) as Op[];
+    return { info: JSON.parse(info) as ProjectInfo, files, ops };
+  } catch {
+    return null;
+  }
+}
+
+/** Lists the kept projects, last opened first. */
+export async function listKept(store = indexedDbStore(DATABASE)): Promise<readonly ProjectInfo[]> {
+  try {
+    const ids = [...(await store.names())].filter((name) => !name.includes("."));
+    const texts = await Promise.all(ids.map((id) => store.load(id)));
+    const infos = texts.flatMap((text) => (text ? [JSON.parse(text) as ProjectInfo] : []));
+    return infos.sort((a, b) => b.opened - a.opened);
+  } catch {
+    return [];
+  }
+}
+
+async function removeOld(store: SessionStore): Promise<void> {
+  for (const { id } of (await listKept(store)).slice(PROJECTS_MAX)) {
+    for (const name of [id, `${id}.files`, `${id}.ops`]) await store.remove(name);
+  }
+}
+
+/** Parses lines of JSON. The last one may be incomplete after a crash, and is left out. */
+function parsedLines(text: string | null | undefined): unknown[] {
+  return (text ?? "").split("\n").flatMap((line) => {
+    try {
+      return line === "" ? [] : [JSON.parse(line) as unknown];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function toBase64(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 8_192) text += String.fromCharCode(...bytes.subarray(at, at + 8_192));
+  return btoa(text);
+}
+
+function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+}

@@ -1,0 +1,121 @@
+/** Messages between the page and the worker that runs the engine. All of them can be cloned. */
+import type { AgentEvent, CanvasState, FileInfo, FileMatches, Review, ReviewFile } from "emend";
+import type { Settings } from "../settings.js";
+
+/** An error as the page shows it: a stable code, a message, and remedies. */
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly suggestions: readonly string[];
+  /** Facts about the failure, such as the HTTP status of a provider's reply. */
+  readonly data?: unknown;
+}
+
+/** One undoable step of the user, named by the Undo button. */
+export interface Step {
+  readonly kind: "typing" | "new file" | "accept" | "reject";
+  readonly path: string;
+}
+
+/** The steps that can be undone and redone, oldest first. */
+export interface Steps {
+  readonly done: readonly Step[];
+  readonly undone: readonly Step[];
+}
+
+/**
+ * The state to read, cheapest first: hunks and the open text; also the unsaved paths, which only the user's edits and
+ * decisions change; also the list of files.
+ */
+export type Scope = "hunks" | "texts" | "files";
+
+/** The text of a file, or the reason why it has none to show. */
+export type Reading = { readonly text: string } | { readonly problem: string; readonly code: string };
+
+/** The engine's state at one moment, without the reviews of files that have not changed since the last snapshot. */
+export interface Snapshot {
+  readonly revision: Review["revision"];
+  /** Paths of all files with pending hunks. */
+  readonly paths: readonly string[];
+  readonly changed: readonly ReviewFile[];
+  readonly list: readonly FileInfo[] | null;
+  readonly unsaved: readonly string[] | null;
+  /** The requested file. */
+  readonly reading: Reading | null;
+  readonly lease: CanvasState;
+  readonly steps: Steps;
+}
+
+/** The project as the journal keeps it. */
+export interface ProjectInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly skipped: readonly string[];
+  readonly sample: boolean;
+  /** Time at which it was opened, in milliseconds since 1970. */
+  readonly opened: number;
+}
+
+/** The files of a project by path: texts, and bytes of all others. */
+export type Contents = Record<string, string | Uint8Array>;
+
+/** The choice of a model without its key. */
+export type ModelChoice = Omit<Settings, "apiKey" | "remember">;
+
+/** Events of a run. The worker continues after the page has confirmed them by `number`. */
+export interface EventBatch {
+  readonly number: number;
+  readonly events: readonly AgentEvent[];
+  readonly lease: CanvasState;
+  /** Whether the events are repeated from the journal. */
+  readonly replayed: boolean;
+}
+
+/** The operations of the worker. Each of them is a message of the page and an answer. */
+export interface CoreApi {
+  open(info: ProjectInfo, files: Contents, settings: Settings): Promise<void>;
+  /** Opens a project from the journal and repeats its operations. Returns null if there is none. */
+  restore(id: string, settings: Settings): Promise<{ info: ProjectInfo; exact: boolean } | null>;
+  /** Lists the projects in the journal, last opened first. */
+  projects(): Promise<readonly ProjectInfo[]>;
+  /** Whether operations are recorded, so that a reload of the page loses nothing. */
+  recorded(): Promise<boolean>;
+  snapshot(scope: Scope, path: string | null): Promise<Snapshot>;
+  read(path: string): Promise<string | null>;
+  readDisk(path: string): Promise<string | null>;
+  savedText(path: string): Promise<string | null>;
+  noteSaved(path: string, text: string | null): Promise<void>;
+  write(path: string, text: string, base: string | null, step: Step): Promise<{ text: string; changed: boolean }>;
+  remove(path: string): Promise<void>;
+  diff(): Promise<string>;
+  zip(files: Contents): Promise<Uint8Array>;
+  search(pattern: string, ignoreCase: boolean): Promise<readonly FileMatches[]>;
+  accept(ids: readonly string[], over: boolean, path: string): Promise<void>;
+  reject(ids: readonly string[], dependents: "refuse" | "only" | "with", path: string): Promise<void>;
+  acceptAll(path: string | null): Promise<void>;
+  rejectAll(path: string | null): Promise<void>;
+  undo(): Promise<void>;
+  redo(): Promise<void>;
+  canvas(): Promise<CanvasState>;
+  openCanvas(path: string | null): Promise<void>;
+  takeBack(): Promise<void>;
+  setModel(settings: Settings): Promise<void>;
+  /** Starts a run and resolves at its end. */
+  run(text: string): Promise<void>;
+  steer(text: string): Promise<void>;
+  stop(): Promise<void>;
+  preloadOffline(): Promise<void>;
+}
+
+export type CoreMethod = keyof CoreApi;
+
+/** A message to the worker: a call, or the confirmation of events. */
+export type ToWorker =
+  | { readonly id: number; readonly method: CoreMethod; readonly args: readonly unknown[] }
+  | { readonly seen: number };
+
+/** A message from the worker: the answer to a call, or events. */
+export type FromWorker =
+  | { readonly id: number; readonly value: unknown }
+  | { readonly id: number; readonly failure: Failure }
+  | { readonly batch: EventBatch };
