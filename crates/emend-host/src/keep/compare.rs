@@ -84,7 +84,9 @@ impl Differences {
             (Content::Crowd | Content::Directory, Content::Crowd | Content::Directory) => {
                 let is_known = before.content == Content::Directory;
                 // A crowd that has lost entries or was replaced. An unreadable directory is known by its inode only.
-                if !is_known && (before.stamp.inode != after.stamp.inode || before.stamp.size > after.stamp.size) {
+                let is_replaced = before.stamp.inode != after.stamp.inode;
+                let has_lost = before.stamp.size > after.stamp.size || is_crowd_no_longer(before, after);
+                if !is_known && (is_replaced || has_lost) {
                     self.lost.push(before.path.clone());
                     return;
                 }
@@ -121,6 +123,12 @@ impl Differences {
             self.changes.push(Change { path: before.path.clone(), before: Some(before.into()), after: None });
         }
     }
+}
+
+/// Returns whether a crowd has so few entries now that all of them are known, although it is still ignored.
+fn is_crowd_no_longer(before: &Entry, after: &Entry) -> bool {
+    let was_read = before.content == Content::Crowd && before.stamp.size > 0;
+    was_read && after.content == Content::Directory && after.is_product
 }
 
 /// Returns whether the content of an entry was not kept.

@@ -59,6 +59,21 @@ fn files_of_large_directories_with_similar_names_are_not_taken_for_new() {
 }
 
 #[test]
+fn a_large_directory_that_becomes_small_is_named() {
+    for (command, expected) in [
+        ("rm out/in/*", json!(["out"])),
+        ("rm -r out/in", json!(["out"])),
+        ("touch out/in/more", json!([])),
+        ("echo none > .gitignore", json!([])),
+    ] {
+        let project = Project::usual();
+        fill(&project, "out/in", CROWD + 1);
+        let data = project.open().shell(command);
+        assert_eq!(data["not_undoable"], expected, "{command}");
+    }
+}
+
+#[test]
 fn a_link_in_place_of_a_directory_leads_the_undo_nowhere() {
     let project = Project::usual();
     fill(&project, "out/in", 10);
