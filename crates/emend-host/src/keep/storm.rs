@@ -1,5 +1,6 @@
 //! Storms: random edits, commands, user edits, kills, undo, redo and rollback. When everything is undone, the project is
-//! as at the start, and no line of the user is missing. Few storms have commands that change up to 5,000 files at once.
+//! as at the start, and no line of the user is missing. Few storms have commands that change up to 5,000 files at once,
+//! and few have a large ignored directory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,13 +9,17 @@ use emend_agent::workspace::{RunChanges, UndoneRun};
 use futures::executor::block_on;
 use serde_json::json;
 
+use self::crowd::Crowd;
 use super::tests::{Open, Project, Tree};
+
+mod crowd;
 
 /// Number of seeds, and with the variable `EMEND_STORM`, which `cargo xtask test --all` sets. `EMEND_SEED` selects one.
 const SEEDS: u64 = 120;
 const SEEDS_OF_STORM: u64 = 2_000;
 
-/// One of so many storms has a large directory and large commands: each of them takes seconds.
+/// One of so many storms has a large directory and large commands: each of them takes seconds. Another one has a large
+/// ignored directory.
 const LARGE_STORM_EVERY: u64 = 20;
 /// The most files of a large directory, which one command can change.
 const LARGE_FILES_MAX: usize = 5_000;
@@ -38,12 +43,18 @@ struct Histogram {
     rollbacks: usize,
     kept: usize,
     not_kept: usize,
+    /// Storms with a large ignored directory, those that exceeded the number of kept entries, and the most entries.
+    crowded: usize,
+    crowds: usize,
+    most_ignored: usize,
 }
 
 struct Storm {
     project: Project,
     /// Number of files in the large directory `many`, if the storm has large commands.
     n_many: usize,
+    /// The large ignored directory, if the storm has one.
+    crowd: Option<Crowd>,
     /// `None` while it is reopened.
     open: Option<Open>,
     numbers: Numbers,
@@ -68,16 +79,21 @@ impl Storm {
             fs::create_dir(project.path("many")).unwrap();
             (0..n_many).for_each(|at| fs::write(project.path(&format!("many/f{at:04}")), format!("{at}\n")).unwrap());
         }
-        Self {
+        let mut storm = Self {
             project,
             n_many,
+            crowd: None,
             open,
             numbers,
             lines: Vec::new(),
             named: BTreeSet::new(),
             steps: Vec::new(),
             errors: Vec::new(),
+        };
+        if seed % LARGE_STORM_EVERY == 17 {
+            storm.fill_crowd();
         }
+        storm
     }
 
     fn open(&self) -> &Open {
@@ -131,14 +147,28 @@ impl Storm {
     /// Runs a command. The call may fail.
     fn command(&mut self, seen: &mut Histogram) {
         let is_large = self.n_many > 0 && self.numbers.below(4) > 0;
-        let command = if is_large { self.large_command() } else { self.numbers.command() };
+        let is_crowded = self.crowd.is_some() && self.numbers.below(2) == 0;
+        let command = match (is_large, is_crowded) {
+            (true, _) => self.large_command(),
+            (_, true) => self.crowd_command(),
+            _ => self.numbers.command(),
+        };
         self.steps.push(command.clone());
+        self.look_at_crowd(seen);
         let arguments = json!({ "command": format!("({command}) 2>/dev/null; true"), "timeout_ms": 600_000 });
-        let Ok(output) = self.open().call("shell", arguments) else { return };
+        let output = self.open().call("shell", arguments);
+        self.look_at_crowd(seen);
+        let Ok(output) = output else { return };
         let n_files = output.data["changed"].as_array().map_or(0, Vec::len);
         seen.files += n_files;
         seen.most_files = seen.most_files.max(n_files);
         seen.large_commands += usize::from(n_files > 1_000);
+    }
+
+    fn look_at_crowd(&mut self, seen: &mut Histogram) {
+        if let Some(crowd) = &mut self.crowd {
+            crowd.look(&self.project.tree(), seen);
+        }
     }
 
     /// Returns a command on the large directory, which it creates if it does not exist.
@@ -183,6 +213,7 @@ impl Storm {
         let path = match self.numbers.below(5) {
             0 => format!("mine-{}", self.lines.len()),
             1 if self.n_many > 0 => format!("many/f{:04}", self.numbers.below(self.n_many)),
+            1 | 2 if self.has_crowd() => format!("{}/mine-{}u", crowd::MANY, self.lines.len()),
             _ => self.numbers.pick(&TEXTS).to_owned(),
         };
         let file = self.project.path(&path);
@@ -190,7 +221,7 @@ impl Storm {
         let text = match is_file {
             Ok(true) => fs::read_to_string(&file).ok(),
             Ok(false) => None,
-            Err(_) => path.starts_with("mine").then(String::new),
+            Err(_) => path.contains("mine").then(String::new),
         };
         let Some(text) = text.filter(|text| !text.contains('\0')) else { return false };
         let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -201,6 +232,9 @@ impl Storm {
         lines.insert(at, &own);
         fs::write(&file, lines.concat()).unwrap();
         self.steps.push(format!("user: line {at} of {path} is {line}"));
+        if let Some(crowd) = &mut self.crowd {
+            crowd.note_line(&path, &line);
+        }
         self.lines.push(line);
         true
     }
@@ -251,12 +285,14 @@ impl Storm {
                         && end.iter().any(|(below, (_, text))| {
                             below.starts_with(&format!("{path}/")) && !rest_is_whole(text, &self.lines)
                         }) => {}
+                _ if self.crowd.as_ref().is_some_and(|crowd| crowd.excuses(path, start, end)) => {}
                 (expected, found) => problems.push(format!("{path}: {found:?} instead of {expected:?}")),
             }
         }
         for line in &self.lines {
             let n_times: usize = end.values().map(|(_, text)| text.lines().filter(|found| found == line).count()).sum();
-            if n_times != 1 {
+            let is_excused = |crowd: &Crowd| crowd.excuses_line(line, n_times, is_named);
+            if n_times != 1 && !self.crowd.as_ref().is_some_and(is_excused) {
                 problems.push(format!("{line} is there {n_times} times"));
             }
         }
@@ -283,6 +319,8 @@ fn when_all_is_undone_the_project_is_as_at_the_start_with_every_line_of_the_user
         }
         let runs: Vec<u64> = storm.runs().into_iter().map(|run| run.run_id).collect();
         storm.undo(&runs, &mut seen);
+        seen.crowded += usize::from(storm.crowd.is_some());
+        seen.crowds += usize::from(storm.crowd.as_ref().is_some_and(|crowd| crowd.was_reached));
         let problems = storm.problems(&start, &storm.project.tree());
         if !problems.is_empty() {
             failures.push(format!("seed {seed}: {problems:#?}\n{:#?}", storm.steps));
