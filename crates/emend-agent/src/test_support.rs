@@ -63,6 +63,7 @@ async fn run(
                 output.output(OutputStream::Stdout, &format!("{rest}\n"));
                 result.stdout.push_str(&format!("{rest}\n"));
             }
+            "warn" => result.stderr.push_str(&format!("{rest}\n")),
             "write" => {
                 let (path, text) = rest.split_once(' ').unwrap_or((rest, ""));
                 let path = command.working_dir.join(path);

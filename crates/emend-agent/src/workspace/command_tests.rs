@@ -135,6 +135,57 @@ fn direct_what_was_not_kept_is_named() {
     assert_eq!(world.undo(), ["a.txt"]);
 }
 
+/// Returns a world without snapshots, as on a disk without a keeper.
+fn without_snapshots() -> World {
+    let files = Shared::new(MemFs::from_fixture(FILES).with_shell(Shared::new(ToyShell)));
+    let inner = Shared::clone(&files) as Shared<dyn ExecutionEnvironment>;
+    let logging = Logging::new(inner, Shared::new(TickingClock::default()), Shared::new(|_: &LogEvent<'_>| {}));
+    World::over(Shared::new(logging), files, Mode::Direct)
+}
+
+#[test]
+fn texts_of_up_to_one_mebibyte_are_kept() {
+    let most = "x".repeat(1 << 20);
+    for (old, new, is_kept) in [
+        (most.clone(), "small".to_owned(), true),
+        (format!("{most}x"), "small".to_owned(), false),
+        ("small".to_owned(), most.clone(), true),
+        ("small".to_owned(), format!("{most}x"), false),
+    ] {
+        let world = without_snapshots();
+        world.files.insert("b.txt", old.clone()).unwrap();
+        let text = world.shell(&format!("write b.txt {new}"));
+        let (n_old, n_new) = (old.len(), new.len());
+        assert_eq!(text.contains("[changed: b.txt]"), is_kept, "{n_old} {n_new}");
+        assert_eq!(text.contains("[changed, cannot be undone: b.txt]"), !is_kept, "{n_old} {n_new}");
+        world.undo();
+        assert_eq!(world.disk("b.txt"), Some(if is_kept { old } else { new }), "{n_old} {n_new}");
+    }
+}
+
+#[test]
+fn a_text_that_changes_between_commands_is_kept_again() {
+    let world = without_snapshots();
+    world.shell("echo first");
+    world.files.insert("a.txt", "mine\n").unwrap();
+    world.shell("write a.txt other\\n; write b.txt b\\n");
+    assert_eq!(world.undo(), ["a.txt", "b.txt"]);
+    assert_eq!((world.disk("a.txt").as_deref(), world.disk("b.txt").as_deref()), (Some("mine\n"), Some("bee\n")));
+}
+
+#[test]
+fn a_file_that_a_command_ignores_has_not_changed() {
+    let world = without_snapshots();
+    world.files.insert("image.bin", "a\0b").unwrap();
+    assert!(world.shell(r"write .gitignore out/\n*.bin").starts_with("(no output)\n[changed: .gitignore]\n[exit"));
+}
+
+#[test]
+fn a_directory_in_place_of_a_file_is_a_change_of_the_file() {
+    let text = without_snapshots().shell("remove b.txt; write b.txt/x new");
+    assert!(text.contains("[changed: b.txt, b.txt/x]"), "{text}");
+}
+
 #[test]
 fn direct_whatever_text_a_snapshot_has_can_be_undone() {
     let world = World::new(Mode::Direct);
@@ -205,6 +256,14 @@ fn staged_a_command_changes_a_copy_and_waits_for_the_user() {
     assert_eq!(files, [("a.txt", "update"), ("b.txt", "delete"), ("src/new.txt", "create")]);
     block_on(world.workspace.accept_all(None)).unwrap();
     assert_eq!((world.disk("a.txt").as_deref(), world.disk("b.txt")), (Some("one\nTWO\n"), None));
+}
+
+#[test]
+fn staged_both_outputs_of_a_command_are_shown() {
+    for mode in [Mode::Direct, Mode::Staged] {
+        let text = World::new(mode).shell("echo plain; warn careful");
+        assert_eq!(text, "plain\ncareful\n[exit code 0 after 1 ms]");
+    }
 }
 
 #[test]

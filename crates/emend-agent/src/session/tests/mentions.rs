@@ -262,3 +262,14 @@ fn images_are_attached_for_models_that_see() {
         assert_eq!((n_images, warning.contains("does not take images")), (0, true), "{warning}");
     }
 }
+
+#[test]
+fn a_name_with_escaped_blanks_is_one_mention() {
+    // The end of the name is not read again as a mention.
+    for text in ["see @a\\ \\ \\ \\ \\ @a.md", "see @a.md\\ \\ \\ \\ \\ @a.md"] {
+        let (sent, _) = sent(&world(FILES), text);
+        assert!(!sent.contains("[a.md |"), "{text}: {sent}");
+    }
+    let (sent, warnings) = sent(&world(FILES), "see @two\\ words.md and @a.md");
+    assert!(sent.contains("[two words.md |") && sent.contains("[a.md |") && warnings.is_empty(), "{sent}");
+}

@@ -241,7 +241,7 @@ impl Store for Full {
 #[test]
 fn a_store_that_fails_is_a_warning_and_what_it_missed_is_saved_later() {
     covers("session.saved");
-    let answers = vec![Answer::Call(vec![read()]), Answer::Say("Done."), Answer::Say("Again.")];
+    let answers = vec![Answer::Call(vec![read()]), Answer::Say("Done."), Answer::Say("Again."), Answer::Say("Over.")];
     let world = World::new(NOTES, answers, Setup::default());
     let store = Shared::new(Full::default());
     let _ = world.session.clone().with_store(Shared::clone(&store) as Shared<dyn Store>);
@@ -262,6 +262,8 @@ fn a_store_that_fails_is_a_warning_and_what_it_missed_is_saved_later() {
     world.turn("go on");
     let text = block_on(store.load(world.session.id())).unwrap().unwrap();
     assert_eq!(read_document(&text).unwrap().entries, world.session.entries());
+    store.full.store(true, Ordering::SeqCst);
+    assert!(world.turn("go on").contains("not_saved"), "a failure after a success is reported again");
 }
 
 #[test]

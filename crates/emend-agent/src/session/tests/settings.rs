@@ -70,3 +70,21 @@ fn a_cut_call_is_quoted_from_both_ends() {
     let result = world.last_results().remove(0);
     assert!(result.contains("BEGINx") && result.contains("xEND\""), "{result}");
 }
+
+#[test]
+fn the_family_of_the_model_chooses_the_tools_unless_the_model_is_the_offline_one() {
+    let tools_for = |model: &str, offline: bool| -> Vec<String> {
+        let world = World::new(FILES, Vec::new(), Setup::default());
+        let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
+        let clock = Shared::clone(&world.clock) as Shared<dyn Clock>;
+        let workspace = Shared::new(Workspace::new(files, Mode::Direct, clock));
+        let provider = Shared::clone(&world.script) as Shared<dyn Provider>;
+        let builder = SessionBuilder::new(provider, model, workspace, Shared::new(Counter(Mutex::new(0))));
+        let options = builder.offline(offline).options().unwrap();
+        options.tools.names().map(str::to_owned).collect()
+    };
+    let has = |tools: &[String], name: &str| tools.iter().any(|tool| tool == name);
+    let (claude, offline) = (tools_for("claude-sonnet-4-5", false), tools_for("claude-sonnet-4-5", true));
+    assert!(has(&claude, "Read") && !has(&claude, "read_file"), "{claude:?}");
+    assert!(has(&offline, "read_file") && !has(&offline, "Read"), "{offline:?}");
+}

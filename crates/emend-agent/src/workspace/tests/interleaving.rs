@@ -188,3 +188,18 @@ fn a_rejected_write_shows_the_file_as_it_is_after_the_rejection() {
         assert!(n_rejected > 5, "{mode:?}: {n_rejected} writes were rejected");
     }
 }
+
+#[test]
+fn an_edit_of_the_user_takes_back_the_canvas_only() {
+    covers("canvas.user_first");
+    for mode in MODES {
+        let world = World::new(&format!("//- canvas.txt\n{LETTERS}//- other.txt\n{LETTERS}"), mode);
+        let ticket = check_out(&world.workspace, "canvas.txt");
+        world.user("other.txt", "mine\n");
+        assert_eq!(block_on(replace(&world, Some(ticket), &["canvas.txt"], ("b", "B"))), Ok(()));
+        world.user("canvas.txt", "a\nmine\n");
+        let refused = block_on(replace(&world, Some(ticket), &["canvas.txt"], ("a", "A")));
+        assert!(matches!(refused, Err(WorkspaceError::Lease { .. })), "{refused:?}");
+        assert_eq!(world.visible("canvas.txt"), some("a\nmine\n"));
+    }
+}
