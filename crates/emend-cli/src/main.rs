@@ -28,9 +28,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command, DebugCommand, ToolsCommand, arranged};
+use args::{Cli, Command, DbCommand, DebugCommand, ToolsCommand, arranged};
 use commands::{
-    attach, checkpoints, config, debug, diff, manual, models, patch, review, serve, sessions, tools, truncate, undo,
+    attach, checkpoints, config, database, debug, diff, manual, models, patch, review, serve, sessions, tools,
+    truncate, undo,
 };
 
 fn main() -> ExitCode {
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
             Command::Sessions { command, root, json } => sessions::sessions(command, &root, json).await,
             Command::Serve(args) => serve::serve(*args).await,
             Command::Attach(args) => attach::attach(args).await,
+            Command::Db { command: DbCommand::Migrate { store } } => database::migrate(&store).await,
             Command::Review(args) => review::review(&args.root).await,
             Command::Undo(args) => undo::undo(&args.root).await,
             Command::Redo(args) => checkpoints::redo(&args.root).await,

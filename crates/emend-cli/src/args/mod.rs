@@ -14,7 +14,7 @@ use emend_llm::Api;
 pub(crate) use arrange::arranged;
 
 use crate::settings::ProfileName;
-pub(crate) use serve::{AttachArgs, LogName, ServeArgs, StoreChoice};
+pub(crate) use serve::{AttachArgs, DatabaseUrl, DbCommand, LogName, ServeArgs, StoreChoice};
 pub(crate) use session::SessionArgs;
 use session::session_id;
 
@@ -67,6 +67,11 @@ pub(crate) enum Command {
     /// Join a session of a server from this terminal.
     #[command(after_help = help::ATTACH)]
     Attach(AttachArgs),
+    /// Prepare a PostgreSQL database for `emend serve --store postgres:URL`.
+    Db {
+        #[command(subcommand)]
+        command: DbCommand,
+    },
     /// Accept or reject changes that wait for review.
     #[command(after_help = help::REVIEW)]
     Review(RootArgs),

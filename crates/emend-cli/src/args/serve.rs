@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::settings::SettingFlags;
 
@@ -21,10 +21,11 @@ pub(crate) struct ServeArgs {
     /// Port to listen on; 0 for a free one.
     #[arg(long, default_value_t = 4120, value_name = "N", help_heading = SERVER)]
     pub(crate) port: u16,
-    /// Place of sessions, jobs and events: `sqlite` in the project's state directory, sqlite:FILE, or `memory` until the
-    /// server ends.
+    /// Place of sessions, jobs and events: `sqlite` in the project's state directory, sqlite:FILE, postgres:URL, or
+    /// `memory` until the server ends.
     ///
-    /// Files, reviews and conversations are kept with every store.
+    /// Files, reviews and conversations are kept with every store. `postgres` takes the URL of the database from
+    /// EMEND_DATABASE_URL, where other users cannot see its password.
     #[arg(long, default_value = "sqlite", value_name = "STORE", value_parser = store, help_heading = SERVER)]
     pub(crate) store: StoreChoice,
     /// File with the token. A missing file is created with a new token, for you alone.
@@ -64,6 +65,33 @@ pub(crate) enum StoreChoice {
     Memory,
     /// Sessions are in a file, by default in the project's state directory.
     Sqlite(Option<PathBuf>),
+    /// Sessions are in a PostgreSQL database.
+    Postgres(DatabaseUrl),
+}
+
+/// The URL of a database, which may contain a password.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct DatabaseUrl(pub(crate) String);
+
+impl std::fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the URL of a database")
+    }
+}
+
+/// Variable with the URL for `--store postgres`.
+const DATABASE_VARIABLE: &str = "EMEND_DATABASE_URL";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DbCommand {
+    /// Create the tables of Emend in a PostgreSQL database, or bring them to the version of this program.
+    ///
+    /// The tables are in the schema `emend`; nothing else in the database changes.
+    Migrate {
+        /// The database: postgres:URL, or `postgres` with the URL in EMEND_DATABASE_URL.
+        #[arg(long, value_name = "STORE", value_parser = database)]
+        store: DatabaseUrl,
+    },
 }
 
 /// The formats of the log.
@@ -98,7 +126,25 @@ fn store(text: &str) -> Result<StoreChoice, String> {
         None if text == "memory" => Ok(StoreChoice::Memory),
         None if text == "sqlite" => Ok(StoreChoice::Sqlite(None)),
         Some(("sqlite", file)) if !file.is_empty() => Ok(StoreChoice::Sqlite(Some(PathBuf::from(file)))),
-        _ => Err("expected memory, sqlite or sqlite:FILE".to_owned()),
+        _ if text.split(':').next().is_some_and(|name| name.starts_with("postgres")) => {
+            database(text).map(StoreChoice::Postgres)
+        }
+        _ => Err("expected memory, sqlite, sqlite:FILE or postgres:URL".to_owned()),
+    }
+}
+
+/// Reads the name of a database. Its URL is checked later, because a message about the option repeats the value.
+fn database(text: &str) -> Result<DatabaseUrl, String> {
+    match text.split_once(':') {
+        None if text == "postgres" => std::env::var(DATABASE_VARIABLE)
+            .ok()
+            .filter(|url| !url.is_empty())
+            .map(DatabaseUrl)
+            .ok_or_else(|| format!("set {DATABASE_VARIABLE} to the URL of the database")),
+        // Both `postgres:postgres://HOST/NAME` and the URL alone.
+        Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => Ok(DatabaseUrl(text.to_owned())),
+        Some(("postgres", rest)) if !rest.is_empty() => Ok(DatabaseUrl(rest.to_owned())),
+        _ => Err("expected postgres:URL, e.g. postgres://USER@HOST/DATABASE".to_owned()),
     }
 }
 

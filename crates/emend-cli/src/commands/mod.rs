@@ -4,6 +4,7 @@ pub(crate) mod attach;
 mod attach_client;
 pub(crate) mod checkpoints;
 pub(crate) mod config;
+pub(crate) mod database;
 pub(crate) mod debug;
 pub(crate) mod diff;
 pub(crate) mod manual;

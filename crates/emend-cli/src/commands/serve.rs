@@ -115,6 +115,7 @@ async fn service(place: &Place, settings: Settings, store: StoreChoice) -> Resul
             let opened = SqliteServiceStore::open(&file);
             Shared::new(opened.map_err(|error| Failure::new(Code::Configuration, format!("--store: {error}")))?)
         }
+        StoreChoice::Postgres(url) => super::database::open(&url).await?,
     };
     let store = SavingStore { inner, project: Arc::clone(&project), noted: Default::default() };
     let start = place.start().clone();

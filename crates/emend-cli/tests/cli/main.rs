@@ -52,6 +52,10 @@ mod secrets;
 #[cfg(target_os = "linux")]
 mod serve;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+#[cfg(feature = "postgres")]
+mod serve_postgres;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod settings;

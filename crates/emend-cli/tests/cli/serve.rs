@@ -13,8 +13,8 @@ use crate::support::Project;
 const TOKEN: &str = "a-token-for-the-tests";
 
 /// A running server; killed when it is dropped.
-struct Server {
-    child: Child,
+pub(crate) struct Server {
+    pub(crate) child: Child,
     address: String,
 }
 
@@ -26,7 +26,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    fn start(project: &Project, options: &[&str]) -> Self {
+    pub(crate) fn start(project: &Project, options: &[&str]) -> Self {
         Self::start_with(project, options, &[])
     }
 
@@ -62,14 +62,14 @@ impl Server {
         (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap_or_default())
     }
 
-    fn ok(&self, method: &str, path: &str, body: &Value) -> Value {
+    pub(crate) fn ok(&self, method: &str, path: &str, body: &Value) -> Value {
         let (status, reply) = self.send(method, path, body);
         assert!((200..300).contains(&status), "{method} {path}: {status} {reply}");
         reply
     }
 
     /// Runs a job in a new session until it waits or ends; returns the session and the state of the job.
-    fn run(&self, instruction: &str) -> (String, Value) {
+    pub(crate) fn run(&self, instruction: &str) -> (String, Value) {
         let session = self.ok("POST", "/api/agent/sessions", &json!({}));
         let session = session["session_id"].as_str().unwrap().to_owned();
         let body = json!({ "session_id": session, "instruction": instruction });
@@ -102,13 +102,13 @@ fn read_rest(child: &mut Child) -> String {
     text
 }
 
-fn project() -> Project {
+pub(crate) fn project() -> Project {
     Project::new(&[("notes.md", b"The colour of the sky.\nSecond line.\n"), ("other.md", b"one\n")])
 }
 
-const RENAME: &str = "rename colour to color in notes.md";
+pub(crate) const RENAME: &str = "rename colour to color in notes.md";
 
-fn apply(session: &str, state: &Value) -> Value {
+pub(crate) fn apply(session: &str, state: &Value) -> Value {
     let hunk = &state["diff_bundle"]["files"][0]["hunks"][0]["hunk_id"];
     assert!(hunk.is_string(), "{state}");
     json!({ "session_id": session, "job_id": state["job_id"], "accepted_hunk_ids": [hunk] })

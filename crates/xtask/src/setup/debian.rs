@@ -1,11 +1,15 @@
 //! Installs Debian packages, if apt exists and may be used.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
 use crate::process::{command, run, succeeds, which};
 use crate::repo::Repo;
+
+/// Held while apt-get works: it allows one caller at a time, and parts of the set-up run side by side.
+static APT: Mutex<()> = Mutex::new(());
 
 /// Updates the package lists and installs `packages`.
 ///
@@ -21,6 +25,7 @@ pub(crate) fn install(repo: &Repo, packages: &[&str]) -> Result<()> {
         (false, true) => vec!["sudo", "-n"],
         (false, false) => bail!("apt-get needs root here; {by_hand}"),
     };
+    let _one = APT.lock().unwrap_or_else(PoisonError::into_inner);
     apt(repo, &as_root, &["update", "-qq"])?;
     let options = ["install", "-y", "-qq", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0"];
     apt(repo, &as_root, &[&options[..], packages].concat())

@@ -8,6 +8,7 @@ mod debian;
 pub(crate) mod llama;
 pub(crate) mod npm;
 mod outcome;
+mod postgres;
 pub(crate) mod std_source;
 mod wasm_std;
 
@@ -24,12 +25,18 @@ use crate::repo::Repo;
 /// Runs every part.
 pub(crate) fn set_up(repo: &Repo) -> Result<()> {
     set_up_python(repo);
+    set_up_postgres(repo);
     set_up_tools(repo)
 }
 
 /// Creates the Python environment of a few extra tests.
 pub(crate) fn set_up_python(repo: &Repo) {
     part("python", || python(repo));
+}
+
+/// Installs PostgreSQL, which tests of servers start themselves.
+pub(crate) fn set_up_postgres(repo: &Repo) {
+    part("postgresql", || postgres::set_up(repo));
 }
 
 /// Installs compilers, browser and npm packages.

@@ -78,7 +78,7 @@ const fn after(needs: &'static [&'static str], step: Step) -> Step {
 }
 
 /// All steps. Inside a lane they run in this order; a step stands behind all steps that it needs.
-const STEPS: [Step; 28] = [
+const STEPS: [Step; 29] = [
     step("fmt", Depth::Fast, Lane::Native, lint::fmt),
     step("tidy", Depth::Fast, Lane::Native, tidy::run),
     step("layers", Depth::Fast, Lane::Native, layers::run),
@@ -86,6 +86,7 @@ const STEPS: [Step; 28] = [
     step(SETUP, Depth::Usual, Lane::Browser, set_up),
     // Beside the other parts of the set-up: the step `native` comes first in its lane and needs nothing else of them.
     step("python", Depth::Usual, Lane::Native, set_up_python),
+    step("postgresql", Depth::Usual, Lane::Native, set_up_postgres),
     step("native", Depth::Fast, Lane::Native, native::run),
     step("clippy", Depth::Usual, Lane::Native, lint::clippy),
     step("docs", Depth::Usual, Lane::Native, lint::docs),
@@ -118,6 +119,11 @@ fn set_up(context: &Context<'_>) -> Result<Counts> {
 
 fn set_up_python(context: &Context<'_>) -> Result<Counts> {
     setup::set_up_python(context.repo);
+    Ok(Counts::default())
+}
+
+fn set_up_postgres(context: &Context<'_>) -> Result<Counts> {
+    setup::set_up_postgres(context.repo);
     Ok(Counts::default())
 }
 
