@@ -1,12 +1,15 @@
-// The contract of the review service over `emend/service`: the steps of tests/service/contract.json get the replies of the
-// Rust runner.
+// The contract of the review service over `emend/service`, and through `emend/service-client` over HTTP: the steps of
+// tests/service/contract.json get the replies of the Rust runner.
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
 import test from "node:test";
 import { createService } from "emend/service";
+import { createClient, isEmendError } from "emend/service-client";
 
 /** Returns the folder of the contract, in a parent folder. */
 function contractFolder() {
@@ -81,15 +84,57 @@ const at = (value, pointer) =>
     .slice(1)
     .reduce((found, name) => found?.[name], value);
 
-async function send(service, method, path, body) {
+/** Sends requests to a service in this program. Returns status and reply. */
+const within = (service) => async (method, path, body, n) => {
   const headers = { "content-type": "application/json" };
   const init = body === undefined ? { method } : { method, headers, body: JSON.stringify(body) };
-  return service.fetch(`http://any.example${path}`, init);
+  const response = await service.fetch(`http://any.example${path}`, init);
+  const isStream = response.headers.get("content-type") === "text/event-stream";
+  return [response.status, isStream ? await messages(response, n) : await response.json()];
+};
+
+/** Sends requests through a client over sockets. The client returns no status of success, and throws failed replies. */
+const through = (client) => async (method, path, body, n) => {
+  try {
+    if (n === undefined) return [undefined, await client.request(method, path, body)];
+    const job = /\/jobs\/([^/]+)\//.exec(path)?.[1];
+    const after = Number(new URL(path, "http://any.example").searchParams.get("after") ?? 0);
+    const found = [];
+    for await (const message of client.events({ job, after })) if (found.push(message) === n) break;
+    return [undefined, found];
+  } catch (error) {
+    if (!isEmendError(error)) throw error;
+    const { code, message, suggestions, data } = error;
+    return [undefined, { ok: false, error: { code, message, suggestions, ...(data !== undefined && { data }) } }];
+  }
+};
+
+/** Serves a service on a free port. Returns its address. */
+async function served(t, service) {
+  const server = createServer(async (request, response) => {
+    const body = request.method === "GET" ? undefined : Readable.toWeb(request);
+    const { method, headers } = request;
+    const reply = await service.fetch(request.url, { method, headers, body, duplex: "half" });
+    response.writeHead(reply.status, Object.fromEntries(reply.headers));
+    const reading = reply.body?.getReader();
+    response.on("close", () => reading?.cancel().catch(() => {}));
+    for (;;) {
+      const { done, value } = (await reading?.read()) ?? { done: true };
+      if (done) return response.end();
+      response.write(value);
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${server.address().port}`;
 }
 
-async function waitFor(service, { job, status }) {
+async function waitFor(send, { job, status }) {
   for (;;) {
-    const found = await (await send(service, "GET", `/api/agent/jobs/${job}`)).json();
+    const [, found] = await send("GET", `/api/agent/jobs/${job}`);
     if (found.status === status) return;
     assert.ok(!["completed", "failed", "cancelled"].includes(found.status), JSON.stringify(found));
     await new Promise((resolve) => setTimeout(resolve, 2));
@@ -114,20 +159,28 @@ async function messages(response, n) {
   return found;
 }
 
-test("every step gets the reply of the Rust runner", { timeout: 120_000 }, async () => {
+/** Runs all steps and compares their replies. */
+async function run(t, transport) {
   const [contract, expected] = [await read("contract.json"), await read("replies.json")];
   const script = { provider: scriptOf(contract), model: "script" };
   const service = await createService({ files: contract.files, models: { script } });
+  t.after(() => service.close());
+  const send = await transport(service);
   const [saved, ids] = [new Map(), []];
   for (const step of contract.steps) {
     const { name, method, path, body, status, save = {}, wait, messages: n } = filled(step, saved);
-    if (wait !== undefined) await waitFor(service, wait);
-    const response = await send(service, method, path, body);
-    const isStream = response.headers.get("content-type") === "text/event-stream";
-    const reply = isStream ? await messages(response, n) : await response.json();
-    assert.equal(response.status, status, `${name}: ${JSON.stringify(reply)}`);
+    if (wait !== undefined) await waitFor(send, wait);
+    const [given, reply] = await send(method, path, body, n);
+    assert.equal(given ?? status, status, `${name}: ${JSON.stringify(reply)}`);
     for (const [key, pointer] of Object.entries(save)) saved.set(key, at(reply, pointer));
     assert.deepEqual(normal(reply, ids), expected[name], name);
   }
-  await service.close();
+}
+
+test("every step gets the reply of the Rust runner", { timeout: 120_000 }, async (t) => {
+  await run(t, within);
+});
+
+test("every step gets the same reply through a client over HTTP", { timeout: 120_000 }, async (t) => {
+  await run(t, async (service) => through(createClient({ baseUrl: await served(t, service) })));
 });

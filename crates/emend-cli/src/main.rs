@@ -14,6 +14,7 @@ mod run;
 mod saved_sessions;
 mod service_host;
 mod session_config;
+mod session_notes;
 mod settings;
 mod setup;
 mod signals;
@@ -56,8 +57,11 @@ fn main() -> ExitCode {
             Command::Undo(args) => undo::undo(&args.root).await,
             Command::Redo(args) => checkpoints::redo(&args.root).await,
             Command::Checkpoints { root, json } => checkpoints::list(&root.root, json).await,
-            Command::Rollback { run, root, scoped: true, check } => {
+            Command::Rollback { run, root, scoped: true, check, .. } => {
                 checkpoints::rollback_scoped(&root.root, run, check).await
+            }
+            Command::Rollback { run, root, hard: true, yes, check, .. } => {
+                checkpoints::rollback_hard(&root.root, run, check, yes).await
             }
             Command::Rollback { run, root, check, .. } => checkpoints::rollback(&root.root, run, check).await,
             Command::Config { session, json } => config::config(&session, json),

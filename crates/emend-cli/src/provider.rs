@@ -6,7 +6,7 @@ use emend_agent::error_code::Code;
 use emend_host::{ReqwestTransport, Timeouts};
 use emend_llm::cassette::{Cassette, Player, PlayerOptions, Recorder, RecorderOptions, secrets_of_environment};
 use emend_llm::constrained::ConstrainedTools;
-use emend_llm::router::{AgentMode, Route, Router, RouterPolicy};
+use emend_llm::router::{AgentMode, Route, RouteObserver, Router, RouterPolicy};
 use emend_llm::{
     Api, Client, Config, HttpProvider, PROVIDERS, Provider, ProviderInfo, Shared, Transport, get_latest_model,
 };
@@ -23,6 +23,8 @@ pub(crate) struct SelectedModel {
     pub(crate) offline: bool,
     /// Name of the provider of the fallback model.
     fallback: Option<String>,
+    /// The provider, if it chooses between the model and the fallback model.
+    pub(crate) router: Option<Shared<Router>>,
     recorder: Option<(Shared<Recorder>, PathBuf)>,
 }
 
@@ -49,6 +51,17 @@ pub(crate) fn select(
     project: &Project,
     settings: &Settings,
 ) -> Result<SelectedModel, Failure> {
+    select_observed(name, record, project, settings, None)
+}
+
+/// Opens the provider of a model as [`select`] does. `observer` sees each choice between the model and the fallback model.
+pub(crate) fn select_observed(
+    name: &Model,
+    record: Option<&Path>,
+    project: &Project,
+    settings: &Settings,
+    observer: Option<Shared<dyn RouteObserver>>,
+) -> Result<SelectedModel, Failure> {
     let mut selected = open(name, record, project)?;
     if settings.tool_calls.value == ToolCalls::Constrained && !selected.offline {
         selected.provider = Shared::new(ConstrainedTools::new(selected.provider));
@@ -67,7 +80,13 @@ pub(crate) fn select(
         let first = Route { provider: selected.provider, model: None };
         let second = Route { provider: second.provider, model: Some(second.model) };
         let clock = Shared::clone(&project.clock);
-        selected.provider = Shared::new(Router::new(Some(first), Some(second), policy, clock));
+        let mut router = Router::new(Some(first), Some(second), policy, clock);
+        if let Some(observer) = observer {
+            router = router.with_observer(observer);
+        }
+        let router = Shared::new(router);
+        selected.router = Some(Shared::clone(&router));
+        selected.provider = router;
     }
     Ok(selected)
 }
@@ -108,7 +127,7 @@ fn open(name: &Model, record: Option<&Path>, project: &Project) -> Result<Select
         }
     };
     let offline = model == offline::MODEL;
-    Ok(SelectedModel { provider, model, offline, fallback: None, recorder })
+    Ok(SelectedModel { provider, model, offline, fallback: None, router: None, recorder })
 }
 
 /// Returns a provider with the API key and address that the environment gives.

@@ -1,6 +1,6 @@
 //! The host of a review service over a project: it opens models, and saves the line logs before the events about them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use emend_agent::approval::Policy;
@@ -10,7 +10,7 @@ use emend_agent::service::store::{Commit, Committed, EventPage, EventScope, Sess
 use emend_agent::service::{AgentPlan, ApiError, ApiResult, JobRecord, ServiceHost, ServiceStore, SessionRecord};
 use emend_agent::session::{SessionBuilder, SessionOptions};
 use emend_agent::store::StoreError;
-use emend_agent::workspace::Workspace;
+use emend_llm::router::Router;
 use emend_llm::runtime::Mutex;
 use emend_llm::{BoxFuture, Shared};
 
@@ -29,16 +29,22 @@ pub(crate) struct ProjectHost {
     /// Directory in which agents work, relative to the root.
     pub(crate) start: FilePath,
     pub(crate) default_model: Model,
+    /// Routers of the sessions whose model has a fallback model.
+    pub(crate) routers: Mutex<BTreeMap<String, Shared<Router>>>,
 }
 
 impl ProjectHost {
-    fn builder(&self, name: &str, workspace: Shared<Workspace>) -> Result<SessionBuilder, Failure> {
-        let model: Model = name.parse().map_err(|what: String| Failure::new(Code::Configuration, what))?;
+    fn builder(&self, plan: AgentPlan<'_>) -> Result<SessionBuilder, Failure> {
+        let AgentPlan { session, workspace, routes, .. } = plan;
+        let model: Model = session.model.parse().map_err(|what: String| Failure::new(Code::Configuration, what))?;
         // A client must not open files of the server by the name of a model.
         if matches!(model, Model::Cassette(_)) && model != self.default_model {
             return Err(Failure::new(Code::Configuration, "a session cannot name a recording; give it to emend serve"));
         }
-        let selected = provider::select(&model, None, &self.project, &self.settings)?;
+        let selected = provider::select_observed(&model, None, &self.project, &self.settings, Some(routes))?;
+        if let Some(router) = &selected.router {
+            self.routers.lock().insert(session.session_id.clone(), Shared::clone(router));
+        }
         let config = session_config(&self.settings, &selected.providers(), self.policy.clone(), None)?;
         let workspace = match self.start.is_root() {
             true => workspace,
@@ -50,7 +56,7 @@ impl ProjectHost {
 
 impl ServiceHost for ProjectHost {
     fn session(&self, plan: AgentPlan<'_>) -> ApiResult<SessionBuilder> {
-        self.builder(&plan.session.model, plan.workspace).map_err(|failure| {
+        self.builder(plan).map_err(|failure| {
             let Failure { code, message, suggestions } = failure;
             ApiError { suggestions, ..ApiError::new(code, message) }
         })
@@ -58,6 +64,12 @@ impl ServiceHost for ProjectHost {
 
     fn adjust(&self, options: &mut SessionOptions) {
         adjust(&self.settings, options);
+    }
+
+    fn escalate(&self, session_id: &str, detail: &str) {
+        if let Some(router) = self.routers.lock().get(session_id) {
+            router.escalate(detail);
+        }
     }
 
     fn default_model(&self) -> String {

@@ -6,7 +6,7 @@ use emend_agent::approval::{Approver, ToolEffect};
 use emend_agent::error_code::Code;
 use emend_agent::profile::Edits;
 use emend_agent::session::{ProfileChoice, Session, SessionBuilder, SessionConfig, SessionOptions};
-use emend_agent::store::{Store, Summary, summaries};
+use emend_agent::store::{Store, Summary};
 use emend_agent::workspace::{Mode, Workspace};
 use emend_host::{EnvPolicy, Inherit, OsRandom, Sandbox};
 use emend_llm::{Clock, Shared};
@@ -18,6 +18,7 @@ use crate::project::{Project, ProjectOptions};
 use crate::provider::SelectedModel;
 use crate::saved_sessions::find;
 use crate::session_config::{override_profile, session_config};
+use crate::session_notes::SessionNotes;
 use crate::settings::{EditsName, InheritName, Model, ProfileName, Settings, Sourced};
 use crate::tool_set::web_transport;
 use crate::{approve, provider};
@@ -65,7 +66,7 @@ impl Setup {
             ProjectOptions { mode, sandbox, variables: variables(&settings), read_only: settings.read_only.value };
         let project = Project::open_with(place, options).await?;
         let store = project.sessions()?;
-        let origin = Origin::of(args, &*store).await?;
+        let origin = Origin::of(args, &*store, &SessionNotes::load(project.directory())?).await?;
         let named = settings.model.value.clone().or_else(|| origin.model());
         let is_default_model = named.is_none();
         let model = named.or_else(provider::newest).unwrap_or(Model::Offline);
@@ -98,16 +99,15 @@ struct Origin {
 }
 
 impl Origin {
-    async fn of(args: &SessionArgs, store: &dyn Store) -> Result<Self, Failure> {
+    async fn of(args: &SessionArgs, store: &dyn Store, notes: &SessionNotes) -> Result<Self, Failure> {
         let Some(id) = args.fork.as_deref().or(args.resumed()) else {
             return Ok(Self { source: None, forks: false });
         };
-        let saved = summaries(store).await?;
         let source = if id.is_empty() {
             let message = "this project has no saved session to resume";
-            saved.into_iter().next().ok_or_else(|| Failure::new(Code::NotFound, message))?
+            notes.active(store).await?.into_iter().next().ok_or_else(|| Failure::new(Code::NotFound, message))?
         } else {
-            find(saved, id)?
+            find(notes.all(store).await?, id)?
         };
         Ok(Self { source: Some(source), forks: args.fork.is_some() })
     }

@@ -434,6 +434,7 @@ export interface DecideRequest {
   all?: boolean;
   /** The decision. */
   decision: DecisionName;
+  /** Treatment of later changes that depend on a rejected hunk. */
   dependents?: DependentsName;
   /** File with the hunks to decide on. */
   file_path?: string | null;

@@ -650,7 +650,7 @@ export interface JobTrace {
 export interface OpenApproval {
   /** Arguments of the call. */
   arguments: Record<string, unknown>;
-  /** Preview: a command with its directory, or a diff. */
+  /** Preview: a command with its directory (`command`, `workingDir`), or a diff (`fileDiff`). `reachesHidden` is there if the command could read files that a rule hides from the agent: the text is the pattern of that rule. No rule can allow such a command. */
   detail: Record<string, unknown>;
   /** Name of the tool as the model knows it. */
   tool: string;
@@ -1020,6 +1020,8 @@ export interface UpdateSession {
 
 /** Body of `POST /api/agent/user_edit`. */
 export interface UserEditRequest {
+  /** Whether a file in a directory `.git` may be edited. Git runs programs that such files name. */
+  allow_git?: boolean | undefined;
   /** Text that the user edited. Edits of the agent since then are merged. Absent: the present text. */
   base?: string | null | undefined;
   /** New text; null deletes the file. */
@@ -1068,7 +1070,7 @@ export interface Operations {
   Clarify: { input: { job_id: string; body: ClarifyRequest }; reply: JobRecord };
   /** Decides on a tool call that waits for approval. */
   Approve: { input: { job_id: string; body: ApproveRequest }; reply: JobRecord };
-  /** Cancels a job. Its edits stay in review. */
+  /** Cancels a job, and returns it as it is after its end or after five seconds. Its edits stay in review. */
   Cancel: { input: { job_id: string }; reply: JobRecord };
   /** Gives a running job another message. */
   Steer: { input: { job_id: string; body: TextRequest }; reply: Done };

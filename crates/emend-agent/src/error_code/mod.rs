@@ -95,7 +95,7 @@ codes! {
     /// It took too long.
     Timeout = "timeout", 504, 4, "EmendError", Continues;
     /// This host cannot do it.
-    Unsupported = "unsupported", 501, 1, "EmendError", Continues;
+    Unsupported = "unsupported", 422, 1, "EmendError", Continues;
     /// No tool of that name.
     UnknownTool = "unknown_tool", 404, 1, "EmendError", Continues;
     /// A configured limit was reached.

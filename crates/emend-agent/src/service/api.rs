@@ -286,25 +286,25 @@ operations! {
     /// Returns the trace of a job: its events without text deltas, with durations.
     JobTrace: Get "/api/agent/jobs/{job_id}/trace", None, (200, "JobTrace"), [], [NotFound], false;
     /// Accepts hunks of a job, rejects its others, and writes the accepted ones to the disk.
-    Apply: Post "/api/agent/apply", Some("ApplyRequest"), (200, "ApplyReply"), [], [NotFound, Conflict, Stale], false;
+    Apply: Post "/api/agent/apply", Some("ApplyRequest"), (200, "ApplyReply"), [], [NotFound, Conflict, Stale, Unsupported], false;
     /// Returns the pending hunks of all files, or of some jobs.
     GetReview: Get "/api/agent/review", None, (200, "ReviewBody"), [("job_id", false, "Only hunks of this job."), ("session_id", false, "Only hunks of this session.")], [NotFound], false;
     /// Accepts or rejects hunks, lines, files or everything; says first, on request, what that touches.
-    Decide: Post "/api/agent/decisions", Some("DecideRequest"), (200, "ReviewBody"), [], [NotFound, Conflict], false;
+    Decide: Post "/api/agent/decisions", Some("DecideRequest"), (200, "ReviewBody"), [], [NotFound, Conflict, Unsupported], false;
     /// Returns the effect that a decision would have; changes nothing.
-    PreviewDecision: Post "/api/agent/decisions/preview", Some("DecideRequest"), (200, "TouchedBody"), [], [NotFound, Conflict], false;
+    PreviewDecision: Post "/api/agent/decisions/preview", Some("DecideRequest"), (200, "TouchedBody"), [], [NotFound, Conflict, Unsupported], false;
     /// Splits a hunk before one of its lines.
-    Split: Post "/api/agent/split", Some("SplitRequest"), (200, "ReviewBody"), [], [NotFound, Conflict], false;
+    Split: Post "/api/agent/split", Some("SplitRequest"), (200, "ReviewBody"), [], [NotFound, Conflict, Unsupported], false;
     /// Replaces the lines that a hunk adds by text of the user, which counts as accepted.
-    EditHunk: Post "/api/agent/edit_hunk", Some("EditHunkRequest"), (200, "ReviewBody"), [], [NotFound, Conflict], false;
+    EditHunk: Post "/api/agent/edit_hunk", Some("EditHunkRequest"), (200, "ReviewBody"), [], [NotFound, Conflict, Unsupported], false;
     /// Returns the changes of all files, or of one, by the agent and by the user.
     ChangeLog: Get "/api/agent/change_log", None, (200, "ChangeLogBody"), [("file_path", false, "Only changes of this file.")], [], false;
     /// Undoes the user's last edit or decision.
-    Undo: Post "/api/agent/undo", None, (200, "ReviewBody"), [], [NotFound, Conflict], false;
+    Undo: Post "/api/agent/undo", None, (200, "ReviewBody"), [], [NotFound, Conflict, Unsupported], false;
     /// Redoes the last undo.
-    Redo: Post "/api/agent/redo", None, (200, "ReviewBody"), [], [NotFound, Conflict], false;
+    Redo: Post "/api/agent/redo", None, (200, "ReviewBody"), [], [NotFound, Conflict, Unsupported], false;
     /// Returns the text of a file: visible with pending edits, and on disk.
-    GetBuffer: Get "/api/agent/buffer", None, (200, "Buffer"), [("file_path", false, "Path of the file.")], [NotFound, PermissionDenied], false;
+    GetBuffer: Get "/api/agent/buffer", None, (200, "Buffer"), [("file_path", false, "Path of the file.")], [NotFound, PermissionDenied, Unsupported], false;
     /// Replaces the text of a file for the user. Pending edits of the agent since `base` are merged.
     UserEdit: Post "/api/agent/user_edit", Some("UserEditRequest"), (200, "Buffer"), [], [PermissionDenied, Unsupported], false;
     /// Lists the instructions that wait for the end of the current job.
@@ -318,7 +318,7 @@ operations! {
     /// Gives a queued instruction to the running job at once.
     SendFollowUp: Post "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}/send", None, (200, "FollowUpList"), [], [NotFound], false;
     /// Adds a comment on lines of a file.
-    AddComment: Post "/api/agent/sessions/{session_id}/comments", Some("CommentRequest"), (201, "CommentList"), [], [NotFound, PermissionDenied], false;
+    AddComment: Post "/api/agent/sessions/{session_id}/comments", Some("CommentRequest"), (201, "CommentList"), [], [NotFound, PermissionDenied, Unsupported], false;
     /// Lists the comments of a session; comments on lines that changed are stale.
     ListComments: Get "/api/agent/sessions/{session_id}/comments", None, (200, "CommentList"), [], [NotFound], false;
     /// Removes a comment.
@@ -330,35 +330,35 @@ operations! {
     /// Returns a checkpoint with its files, hunks and reverse patches.
     GetCheckpoint: Get "/api/agent/checkpoints/{checkpoint_id}", None, (200, "CheckpointBody"), [], [NotFound], false;
     /// Compares a file now, before the job, and as the agent proposed it.
-    Diff3: Get "/api/agent/checkpoints/{checkpoint_id}/diff3", None, (200, "Diff3Body"), [("file_path", false, "Path of the file.")], [NotFound], false;
+    Diff3: Get "/api/agent/checkpoints/{checkpoint_id}/diff3", None, (200, "Diff3Body"), [("file_path", false, "Path of the file.")], [NotFound, Unsupported], false;
     /// Rolls files back to a checkpoint, in one step that can be undone.
-    RollBack: Post "/api/agent/checkpoints/{checkpoint_id}/rollback", Some("RollbackBody"), (200, "RollbackReply"), [], [NotFound, Conflict], false;
+    RollBack: Post "/api/agent/checkpoints/{checkpoint_id}/rollback", Some("RollbackBody"), (200, "RollbackReply"), [], [NotFound, Conflict, Unsupported], false;
     /// Takes a session back to before a job: the conversation, the files, or both. Returns the instruction for the input.
-    Rewind: Post "/api/agent/sessions/{session_id}/rewind", Some("RewindRequest"), (200, "RewindReply"), [], [NotFound, Busy, Conflict], false;
+    Rewind: Post "/api/agent/sessions/{session_id}/rewind", Some("RewindRequest"), (200, "RewindReply"), [], [NotFound, Busy, Conflict, Unsupported], false;
     /// Returns the canvas: the file that the editor shows, its revision, and its lease.
-    GetCanvas: Get "/api/agent/sessions/{session_id}/canvas", None, (200, "CanvasBody"), [], [NotFound], false;
+    GetCanvas: Get "/api/agent/sessions/{session_id}/canvas", None, (200, "CanvasBody"), [], [NotFound, Unsupported], false;
     /// Shows a file in the canvas, or none.
-    CanvasOpen: Post "/api/agent/sessions/{session_id}/canvas/open", Some("CanvasOpenRequest"), (200, "CanvasBody"), [], [NotFound, PermissionDenied], false;
+    CanvasOpen: Post "/api/agent/sessions/{session_id}/canvas/open", Some("CanvasOpenRequest"), (200, "CanvasBody"), [], [NotFound, PermissionDenied, Unsupported], false;
     /// Takes the lease of the canvas.
-    CanvasCheckOut: Post "/api/agent/sessions/{session_id}/canvas/check_out", None, (200, "CheckOut"), [], [NotFound, LockNotAvailable], false;
+    CanvasCheckOut: Post "/api/agent/sessions/{session_id}/canvas/check_out", None, (200, "CheckOut"), [], [NotFound, LockNotAvailable, Unsupported], false;
     /// Renews the lease.
-    CanvasRenewLease: Post "/api/agent/sessions/{session_id}/canvas/renew_lease", Some("CanvasLeaseRequest"), (200, "Renewed"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch], false;
+    CanvasRenewLease: Post "/api/agent/sessions/{session_id}/canvas/renew_lease", Some("CanvasLeaseRequest"), (200, "Renewed"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch, Unsupported], false;
     /// Releases the lease.
-    CanvasCheckIn: Post "/api/agent/sessions/{session_id}/canvas/check_in", Some("CanvasLeaseRequest"), (200, "CheckedIn"), [], [NotFound, LockNotOwned], false;
+    CanvasCheckIn: Post "/api/agent/sessions/{session_id}/canvas/check_in", Some("CanvasLeaseRequest"), (200, "CheckedIn"), [], [NotFound, LockNotOwned, Unsupported], false;
     /// Finds lines of the canvas.
-    CanvasGrep: Post "/api/agent/sessions/{session_id}/canvas/grep", Some("CanvasGrepRequest"), (200, "CanvasMatches"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch], false;
+    CanvasGrep: Post "/api/agent/sessions/{session_id}/canvas/grep", Some("CanvasGrepRequest"), (200, "CanvasMatches"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch, Unsupported], false;
     /// Reads lines or a section of the canvas.
-    CanvasReadLines: Post "/api/agent/sessions/{session_id}/canvas/read_lines", Some("CanvasReadRequest"), (200, "CanvasLines"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch], false;
+    CanvasReadLines: Post "/api/agent/sessions/{session_id}/canvas/read_lines", Some("CanvasReadRequest"), (200, "CanvasLines"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch, Unsupported], false;
     /// Reads the whole canvas.
-    CanvasReadAll: Post "/api/agent/sessions/{session_id}/canvas/read_all", Some("CanvasLeaseRequest"), (200, "CanvasLines"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch], false;
+    CanvasReadAll: Post "/api/agent/sessions/{session_id}/canvas/read_all", Some("CanvasLeaseRequest"), (200, "CanvasLines"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch, Unsupported], false;
     /// Applies a unified diff to the canvas, all hunks or none. The edit waits for review.
-    CanvasApplyPatch: Post "/api/agent/sessions/{session_id}/canvas/apply_patch", Some("CanvasPatchRequest"), (200, "CanvasEdited"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch, Stale, PatchRejected], false;
+    CanvasApplyPatch: Post "/api/agent/sessions/{session_id}/canvas/apply_patch", Some("CanvasPatchRequest"), (200, "CanvasEdited"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch, Stale, PatchRejected, Unsupported], false;
     /// Edits lines of the canvas, all or none. The edit waits for review.
-    CanvasEditLines: Post "/api/agent/sessions/{session_id}/canvas/edit_lines", Some("CanvasEditRequest"), (200, "CanvasEdited"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch, Stale, PatchRejected], false;
+    CanvasEditLines: Post "/api/agent/sessions/{session_id}/canvas/edit_lines", Some("CanvasEditRequest"), (200, "CanvasEdited"), [], [NotFound, LockNotOwned, LeaseExpired, StaleEpoch, Stale, PatchRejected, Unsupported], false;
     /// Gives the canvas back to the user: every lease ends at once.
-    CanvasTakeBack: Post "/api/agent/sessions/{session_id}/canvas/take_back", None, (200, "CanvasBody"), [], [NotFound], false;
+    CanvasTakeBack: Post "/api/agent/sessions/{session_id}/canvas/take_back", None, (200, "CanvasBody"), [], [NotFound, Unsupported], false;
     /// Replaces the text of the canvas for the user, who takes the canvas back by it.
-    CanvasUserEdit: Post "/api/agent/sessions/{session_id}/canvas/user_edit", Some("CanvasUserEdit"), (200, "CanvasBody"), [], [NotFound, PermissionDenied], false;
+    CanvasUserEdit: Post "/api/agent/sessions/{session_id}/canvas/user_edit", Some("CanvasUserEdit"), (200, "CanvasBody"), [], [NotFound, PermissionDenied, Unsupported], false;
     /// Returns the limits of the service.
     GetSettings: Get "/api/agent/settings", None, (200, "ServiceLimits"), [], [], false;
 }
@@ -450,7 +450,21 @@ pub fn body<T: DeserializeOwned>(request: &ApiRequest) -> ApiResult<T> {
         // Serde would read the values of an array as the fields in order.
         _ => return Err(ApiError::new(Code::InvalidArgument, "the body is not an object")),
     };
+    if let Some(number) = too_large(&given) {
+        let message = format!("the body: the number {number} is too large; at most {} is allowed", i64::MAX);
+        return Err(ApiError::new(Code::InvalidArgument, message));
+    }
     serde_json::from_value(given).map_err(|error| ApiError::new(Code::InvalidArgument, format!("the body: {error}")))
+}
+
+/// Returns a whole number that the schemas do not permit: they are 64 bits with a sign, as in most languages.
+fn too_large(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64().filter(|number| i64::try_from(*number).is_err()),
+        Value::Array(items) => items.iter().find_map(too_large),
+        Value::Object(fields) => fields.values().find_map(too_large),
+        _ => None,
+    }
 }
 
 /// Returns a query parameter.
@@ -522,6 +536,15 @@ mod tests {
             });
             assert_eq!(found, expected, "{} {path}", method.name());
         }
+    }
+
+    #[test]
+    fn numbers_beyond_the_schemas_are_refused() {
+        let read =
+            |given: Value| body::<Value>(&ApiRequest::new(Method::Post, "/x", given)).map_err(|error| error.code);
+        let body_of = |largest: u64| json!({ "a": [{ "b": largest }] });
+        assert!(read(body_of(i64::MAX as u64)).is_ok());
+        assert_eq!(read(body_of(i64::MAX as u64 + 1)), Err(Code::InvalidArgument));
     }
 
     #[test]

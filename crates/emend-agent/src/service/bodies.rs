@@ -355,7 +355,6 @@ pub struct DecideRequest {
     pub all: bool,
     /// Treatment of later changes that depend on a rejected hunk.
     #[serde(default)]
-    #[cfg_attr(feature = "openapi", schema(default = json!("refuse")))]
     pub dependents: DependentsName,
 }
 

@@ -35,6 +35,10 @@ pub trait ServiceHost: MaybeSend + MaybeSync {
     /// Changes the options of a session last, after the profile of its model has set them.
     fn adjust(&self, _options: &mut SessionOptions) {}
 
+    /// Tells the router of the model of a session, if it has one, to use its second model from now on. The service calls
+    /// it after a job that used up its tool calls.
+    fn escalate(&self, _session_id: &str, _detail: &str) {}
+
     /// Returns the name of the model of sessions that name none.
     fn default_model(&self) -> String;
 

@@ -142,6 +142,10 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
     }
     note_canvas(inner, &agent).await;
     agent.desk.clear();
+    if end.error.as_ref().is_some_and(|error| error.data["limit"] == "tool_calls") {
+        let detail = format!("job {job_id} used up its tool calls");
+        inner.host.escalate(&record.session_id, &detail);
+    }
     // The usage of the whole run also counts calls that failed.
     let rest = usage.beyond(&end.stored);
     inner

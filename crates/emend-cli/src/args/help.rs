@@ -164,9 +164,12 @@ Changes wait for review if the agent ran with --review. For each hunk, answer:
   y  accept: write the change to the file
   n  reject: discard the change
   s  skip: decide later
+  p  split this hunk, and decide on its parts
   a  accept this hunk and all that follow
   d  reject this hunk and all that follow
-  q  quit: decide on the rest later";
+  q  quit: decide on the rest later
+
+While another command holds the project, for example emend serve, the changes are shown and cannot be decided.";
 
 pub(super) const ROLLBACK: &str = "\
 Examples:
@@ -174,6 +177,7 @@ Examples:
   emend rollback 3 --check   Show which changes would be undone
   emend rollback 3           Undo run 3 and all later runs
   emend rollback 3 --scoped  Undo run 3 and keep later edits
+  emend rollback 3 --hard    Restore the files as they were before run 3, without your own edits since
   emend redo                 Restore them";
 
 pub(super) const TOOLS_CALL: &str = "\

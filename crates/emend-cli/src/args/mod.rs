@@ -106,6 +106,14 @@ pub(crate) enum Command {
         /// Undo this run only. Its changes stay where later edits depend on them.
         #[arg(long)]
         scoped: bool,
+        /// Give each file its text before the run. All later changes of these files go too, also your own.
+        ///
+        /// A question names the changes that are lost. `emend redo` restores them.
+        #[arg(long, conflicts_with = "scoped")]
+        hard: bool,
+        /// With --hard: do not ask.
+        #[arg(long, requires = "hard")]
+        yes: bool,
         /// Show the changes without making them.
         #[arg(long, visible_alias = "preview")]
         check: bool,
@@ -206,7 +214,35 @@ pub(crate) enum OutputName {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
     /// List the saved conversations, last used first.
-    List,
+    List {
+        /// Only conversations with this text in the title or in a message.
+        #[arg(long, value_name = "TEXT")]
+        search: Option<String>,
+        /// The archived conversations instead of the others.
+        #[arg(long)]
+        archived: bool,
+    },
+    /// Give a conversation a title.
+    Title {
+        /// ID of the session, from `emend sessions list`.
+        #[arg(value_name = "ID", value_parser = session_id)]
+        id: String,
+        /// The title; an empty one restores the first line of the conversation.
+        #[arg(value_name = "TITLE")]
+        title: String,
+    },
+    /// Leave a conversation out of lists and of --continue. It stays complete.
+    Archive {
+        /// ID of the session, from `emend sessions list`.
+        #[arg(value_name = "ID", value_parser = session_id)]
+        id: String,
+    },
+    /// Take a conversation out of the archive.
+    Unarchive {
+        /// ID of the session, from `emend sessions list --archived`.
+        #[arg(value_name = "ID", value_parser = session_id)]
+        id: String,
+    },
     /// Show a conversation.
     Show {
         /// ID of the session, from `emend sessions list`.

@@ -1,7 +1,7 @@
 //! The names of the commands in a conversation, and how they are recognized.
 
 /// All commands: name, arguments, help.
-pub(super) const NAMES: [(&str, &str, &str); 13] = [
+pub(super) const NAMES: [(&str, &str, &str); 14] = [
     ("/help", "", "show this help"),
     ("/model", "[MODEL]", "show or change the model"),
     ("/effort", "[LEVEL]", "show or change the model's reasoning effort"),
@@ -12,6 +12,7 @@ pub(super) const NAMES: [(&str, &str, &str); 13] = [
     ("/rewind", "", "go back to before a message: the conversation, the files, or both"),
     ("/compact", "", "free context: drop the output of old tool calls"),
     ("/resume", "[ID]", "continue a saved conversation"),
+    ("/serve", "", "let browsers and other terminals join this conversation, until you leave"),
     ("/clear", "", "start a new conversation; this one stays saved"),
     ("/exit", "", "quit; Ctrl-D does the same"),
     ("/quit", "", "quit; emend --resume continues later"),

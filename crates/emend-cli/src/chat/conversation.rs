@@ -9,7 +9,7 @@ use emend_agent::error_code::Code;
 use emend_agent::event::EndReason;
 use emend_agent::session::Run;
 use emend_agent::workspace::Mode;
-use emend_llm::{CancelToken, ProviderInfo, Shared};
+use emend_llm::{CancelToken, ProviderInfo, Role, Shared};
 use futures::channel::mpsc::UnboundedReceiver;
 
 use super::asker::{Asker, Question};
@@ -24,6 +24,7 @@ use super::slash_commands::{self, Next};
 use super::state::Chat;
 use super::wrap::{Span, wrap, wrap_text};
 use crate::args::SessionArgs;
+use crate::commands::serve::{Conversation, serve_conversation};
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::provider;
@@ -60,7 +61,9 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     let outcome = chat.converse(&mut questions, &mut trace).await;
     // Edits are saved even if the conversation failed.
     chat.setup.project.save()?;
-    outcome?;
+    if outcome? {
+        return serve(chat, place).await;
+    }
     if let Some(waiting) = chat.setup.project.waiting().filter(|_| chat.holds_back()) {
         chat.screen.say(0, &format!("{waiting}; to decide: emend review"), style::YELLOW)?;
     }
@@ -68,6 +71,18 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
         let line = format!("To continue this conversation: emend --resume {}", short(chat.setup.session.id()));
         chat.screen.print(&[painter.paint(style::DIM, &line)])?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Serves the conversation to this terminal and to others.
+async fn serve(chat: Chat, place: Place) -> Result<ExitCode, Failure> {
+    let Chat { setup, model, .. } = chat;
+    let first = setup.session.history().iter().find(|message| message.role == Role::User).map(|message| message.text());
+    let title = first.and_then(|text| text.lines().next().map(str::to_owned)).unwrap_or_default();
+    let session_id = setup.session.id().to_owned();
+    setup.session.close();
+    let (project, settings) = (setup.project, setup.settings);
+    serve_conversation(Conversation { project, settings, place, session_id, title, model }).await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -185,11 +200,12 @@ impl Chat {
         waiting.map(|waiting| format!("{waiting}: /review"))
     }
 
+    /// Converses until the user leaves. Returns whether the conversation goes on as a session of a server.
     async fn converse(
         &mut self,
         questions: &mut UnboundedReceiver<Question>,
         trace: &mut Trace,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let mut typed = String::new();
         let mut entered: VecDeque<String> = VecDeque::new();
         let mut question: Option<ModelQuestion> = None;
@@ -201,10 +217,10 @@ impl Chat {
             };
             let text = match read {
                 Entered::Text(text) => text,
-                Entered::End => return Ok(()),
+                Entered::End => return Ok(false),
                 Entered::Interrupted { had_text } => {
                     if was_interrupted && !had_text {
-                        return Ok(());
+                        return Ok(false);
                     }
                     was_interrupted = !had_text;
                     if !had_text {
@@ -222,7 +238,8 @@ impl Chat {
                 match slash_commands::run(self, text).await {
                     Ok(Next::Continue) => {}
                     Ok(Next::Edit(text)) => typed = text,
-                    Ok(Next::Quit) => return Ok(()),
+                    Ok(Next::Quit) => return Ok(false),
+                    Ok(Next::Serve) => return Ok(true),
                     Err(failure) => slash_commands::report(self, &failure)?,
                 }
                 self.screen.print(&[String::new()])?;
@@ -232,7 +249,7 @@ impl Chat {
                 question.take().filter(|question| !question.has_fields()).map(|question| question.answer(text));
             let ended = self.run(answer.as_deref().unwrap_or(text), questions, trace).await?;
             if ended.leaves || signals::exit_status().is_some() {
-                return Ok(());
+                return Ok(false);
             }
             typed = ended.typed;
             if ended.reason == EndReason::Natural {

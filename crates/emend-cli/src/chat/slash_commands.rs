@@ -2,7 +2,7 @@
 
 use emend_agent::error_code::Code;
 use emend_agent::session::Session;
-use emend_agent::store::summaries;
+use emend_agent::store::Summary;
 use emend_agent::suggest::closest;
 use emend_agent::workspace::Mode;
 use emend_llm::{Shared, list_models};
@@ -14,6 +14,7 @@ use super::wrap::{truncated, wrap_text};
 use crate::commands::{checkpoints, review, undo};
 use crate::failure::Failure;
 use crate::saved_sessions::{age, find, short};
+use crate::session_notes::SessionNotes;
 use crate::settings::{Effort, Model};
 use crate::style::{self, Style};
 use crate::{provider, text_diff};
@@ -31,6 +32,8 @@ pub(super) enum Next {
     /// The prompt starts with this text.
     Edit(String),
     Quit,
+    /// The conversation goes on as a session of a server.
+    Serve,
 }
 
 /// Runs a command.
@@ -49,6 +52,7 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
         "/compact" => compact(chat).await?,
         "/resume" => resume(chat, rest).await?,
         "/clear" => clear(chat)?,
+        "/serve" => return Ok(Next::Serve),
         "/exit" | "/quit" => return Ok(Next::Quit),
         unknown => {
             let near = closest(unknown, NAMES.map(|(name, ..)| name), 1);
@@ -171,10 +175,13 @@ async fn compact(chat: &mut Chat) -> Result<(), Failure> {
 }
 
 async fn resume(chat: &mut Chat, id: &str) -> Result<(), Failure> {
-    let saved = summaries(&*chat.setup.store).await?;
+    let notes = SessionNotes::load(chat.setup.project.directory())?;
+    let saved = notes.all(&*chat.setup.store).await?;
     let id = match id {
         "" => {
-            let others: Vec<_> = saved.iter().filter(|summary| summary.id != chat.setup.session.id()).collect();
+            let is_active = |summary: &&Summary| !notes.archived.contains(&summary.id);
+            let others: Vec<_> =
+                saved.iter().filter(is_active).filter(|summary| summary.id != chat.setup.session.id()).collect();
             if others.is_empty() {
                 let message = "There is no other saved conversation in this project.";
                 return Ok(chat.screen.print(&[message.to_owned()])?);

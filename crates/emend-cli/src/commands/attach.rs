@@ -32,10 +32,17 @@ A line starts a job, answers the open question, or steers the running job. Other
   /quit       detach; the job goes on";
 
 pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode, Failure> {
+    join(&args).await?;
+    writeln!(visible::stdout(), "detached; the session goes on at the server")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Joins a session until the user leaves.
+pub(super) async fn join(args: &AttachArgs) -> Result<(), Failure> {
     let (base, in_url) = split(&args.url)?;
     let token = token(args.token_file.as_deref(), in_url)?;
     let client = Client::new(&base, &token);
-    let mut seat = Seat::take(&client, &args).await?;
+    let mut seat = Seat::take(&client, args).await?;
     let mut lines = read_lines();
     let mut events = client.events(seat.seq);
     let mut signals = CancelOnSignal::begin(&CancelToken::new());
@@ -55,8 +62,7 @@ pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode, Failure> {
             Err(failure) => writeln!(visible::stderr(), "{}", failure.line())?,
         }
     }
-    writeln!(visible::stdout(), "detached; the session goes on at the server")?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Returns the address without query, and the token of the query.

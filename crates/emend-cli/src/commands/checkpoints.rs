@@ -3,15 +3,16 @@
 //! The start of a run is a checkpoint. A rollback undoes what the agent changed since and keeps the user's own lines.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
-use emend_agent::workspace::{Mode, RollbackRequest, UndoneRun};
+use emend_agent::workspace::{Mode, RollbackMode, RollbackRequest, RolledBackFile, UndoneRun};
 use serde_json::json;
 
+use super::review::ask_on_stdin;
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::saved_sessions::minute;
@@ -87,10 +88,10 @@ pub(crate) async fn rollback_scoped(root: &Path, run: u64, check: bool) -> Resul
     let mut stdout = stdout();
     for file in files {
         let name = shown(&file.file_path);
-        if check {
+        if check && file.texts.before != file.texts.after {
             let (before, after) = (file.texts.before.as_deref(), file.texts.after.as_deref());
             stdout.write_own(&text_diff::coloured(Painter::stdout(), file.file_path.as_str(), before, after))?;
-        } else if file.reverted > 0 {
+        } else if !check && file.reverted > 0 {
             writeln!(stdout, "restored {name}")?;
         }
         match file.conflicts.len() {
@@ -103,6 +104,59 @@ pub(crate) async fn rollback_scoped(root: &Path, run: u64, check: bool) -> Resul
         project.save()?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Gives the files of a run and of all later runs the text that they had before it, after a question.
+pub(crate) async fn rollback_hard(root: &Path, run: u64, check: bool, yes: bool) -> Result<ExitCode, Failure> {
+    let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
+    let runs = since(&project, run)?;
+    let preview = RollbackRequest { mode: RollbackMode::HardAll, runs, preview: true, ..RollbackRequest::default() };
+    let mut files = project.workspace.rollback(&preview).await?.files;
+    files.retain(|file| file.texts.before != file.texts.after);
+    if files.is_empty() {
+        return Err(Failure::new(Code::NotFound, format!("the files of run {run} are as they were before it")));
+    }
+    let mut stdout = stdout();
+    if check {
+        for file in files {
+            let (before, after) = (file.texts.before.as_deref(), file.texts.after.as_deref());
+            stdout.write_own(&text_diff::coloured(Painter::stdout(), file.file_path.as_str(), before, after))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let losses: Vec<String> = files.iter().map(loss).collect();
+    if !yes {
+        drop(stdout);
+        if !std::io::stdin().is_terminal() {
+            let message = format!("--hard loses {}; add --yes to do so without a question", losses.join("; "));
+            return Err(Failure::new(Code::InvalidArgument, message));
+        }
+        let question = format!("This takes back:\n  {}\nContinue? [y]es, [n]o: ", losses.join("\n  "));
+        let answer = ask_on_stdin()(&question)?.unwrap_or_default();
+        if !["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+            return Err(Failure::new(Code::Aborted, "nothing was changed"));
+        }
+        stdout = self::stdout();
+    }
+    project.workspace.rollback(&RollbackRequest { preview: false, ..preview }).await?;
+    project.save()?;
+    for line in losses {
+        writeln!(stdout, "took back {line}")?;
+    }
+    writeln!(stdout, "emend redo restores them")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the changes of a file that a rollback takes back.
+fn loss(file: &RolledBackFile) -> String {
+    let count = |n: usize, whose: &str| match n {
+        0 => None,
+        1 => Some(format!("1 change {whose}")),
+        n => Some(format!("{n} changes {whose}")),
+    };
+    let parts = [count(file.reverted, "of the agent"), count(file.reverted_from_user, "of yours")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("{}: {}", shown(&file.file_path), parts.join(" and "))
 }
 
 /// Returns a run and all later ones.

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use emend_agent::error_code::Code;
 use emend_agent::workspace::{Mode, Review, ReviewError, ReviewFile, ReviewHunk, ReviewLine};
 use emend_edit::diff::LineKind;
 use emend_edit::line_log::DependentsPolicy;
@@ -26,8 +27,29 @@ const HELP: &str = "y accept · n reject · s skip (decide later) · p split thi
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, Failure>;
 
 pub(crate) async fn review(root: &Path) -> Result<ExitCode, Failure> {
-    let project = Project::open(root, Mode::Staged).await?;
+    let project = match Project::open(root, Mode::Staged).await {
+        Err(failure) if failure.code == Code::Busy => return show_all(root, &failure).await,
+        opened => opened?,
+    };
     decide(&project, "emend review", &mut ask_on_stdin()).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the pending hunks while another process holds the project.
+async fn show_all(root: &Path, busy: &Failure) -> Result<ExitCode, Failure> {
+    let project = Project::open_to_read(root).await?;
+    let (mut stdout, painter) = (std::io::stdout(), Painter::stdout());
+    let queue = queued(project.workspace.review());
+    let n_hunks = queue.len();
+    if n_hunks == 0 {
+        writeln!(stdout, "There is nothing to review.")?;
+    }
+    for (index, Queued { place, hunk }) in queue.into_iter().enumerate() {
+        show(&mut stdout, painter, &place, &hunk, index + 1, n_hunks)?;
+        show_notes(&mut stdout, painter, &hunk)?;
+    }
+    let note = format!("Read-only: {}. Decide there, or run emend review after it ends.", busy.message);
+    writeln!(stdout, "\n{}", painter.paint(style::YELLOW, &visible(&note)))?;
     Ok(ExitCode::SUCCESS)
 }
 

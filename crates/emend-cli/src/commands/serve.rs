@@ -1,21 +1,29 @@
 //! `emend serve`: the review service of a project over HTTP.
 
 use std::io::{ErrorKind, Write as _};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use emend_agent::approval::Policy;
+use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
-use emend_agent::service::{MemServiceStore, Service, ServiceHost, ServiceParts, ServiceStore};
+use emend_agent::service::store::{Commit, NewEvent};
+use emend_agent::service::{
+    MemServiceStore, Service, ServiceHost, ServiceParts, ServiceStore, SessionRecord, SessionStatus, Timestamp,
+    WorkMode,
+};
 use emend_agent::workspace::Mode;
 use emend_host::{OsRandom, Sandbox, SqliteServiceStore};
 use emend_llm::{Random, Shared};
 use emend_server::{ServerConfig, ServerLimits, ServerParts, ServerState, Stop, Token};
 use futures::channel::oneshot;
+use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::args::{LogName, ServeArgs, StoreChoice};
+use super::attach::join;
+use crate::args::{AttachArgs, LogName, ServeArgs, StoreChoice};
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::project::{Project, ProjectOptions};
@@ -50,6 +58,79 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
     let state = ServerState::new(ServerParts { service, clock, random: Shared::new(OsRandom), config });
     announce(&place, address, &token, is_new)?;
     run(state, listener, &project).await
+}
+
+/// An open conversation that becomes a session of a server.
+pub(crate) struct Conversation {
+    pub(crate) project: Project,
+    pub(crate) settings: Settings,
+    pub(crate) place: Place,
+    pub(crate) session_id: String,
+    pub(crate) title: String,
+    pub(crate) model: Model,
+}
+
+/// Serves a conversation on 127.0.0.1 to this terminal, to browsers and to other terminals, until the user of this
+/// terminal leaves.
+pub(crate) async fn serve_conversation(conversation: Conversation) -> Result<(), Failure> {
+    let Conversation { mut project, settings, place, session_id, title, model } = conversation;
+    let mode = if settings.review.value { WorkMode::Review } else { WorkMode::Direct };
+    // Sessions of the service choose their mode themselves.
+    project.workspace = Shared::new(project.workspace.in_mode(Mode::Staged));
+    let project = Arc::new(project);
+    let policy = approve::policy(&settings)?;
+    let plan = Plan { settings, policy, start: place.start().clone(), default_model: model.clone() };
+    let service = over(&project, plan, StoreChoice::Sqlite(None)).await?;
+    let record =
+        SessionRecord { session_id: session_id.clone(), title, model: model.to_string(), mode, ..Default::default() };
+    adopt(&service, &project, record).await?;
+    let token = Token::random(&OsRandom);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let address = listener.local_addr()?;
+    let limits = limits(ServerLimits::default().requests_per_second, None)?;
+    let (allowed_hosts, allowed_origins) = (Vec::new(), Vec::new());
+    let config =
+        ServerConfig { token: token.clone(), address, allowed_hosts, allowed_origins, web: web_app(None)?, limits };
+    let clock = Shared::clone(&project.clock);
+    let state = ServerState::new(ServerParts { service, clock, random: Shared::new(OsRandom), config });
+    announce(&place, address, &token, true)?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = emend_server::serve(state, listener, async move {
+        let _ = stopped.await;
+    });
+    let url = format!("http://{address}/?token={}", token.reveal());
+    let here = AttachArgs { url, token_file: None, session: Some(session_id), new: false };
+    let joined = async {
+        let left = join(&here).await;
+        drop(stop);
+        left
+    };
+    let (_, left) = futures::join!(serving, joined);
+    project.save()?;
+    left?;
+    writeln!(visible::stdout(), "the server has stopped; the conversation is saved")?;
+    Ok(())
+}
+
+/// Makes a conversation a session of a service, or the session what the conversation is now.
+async fn adopt(service: &Service, project: &Project, record: SessionRecord) -> Result<(), Failure> {
+    let at = Timestamp(project.clock.now_ms());
+    let known = service.store().session(&record.session_id).await?;
+    let kind = if known.is_some() { "session.updated" } else { "session.created" };
+    let session = match known {
+        Some(known) => SessionRecord {
+            model: record.model,
+            mode: record.mode,
+            status: SessionStatus::Active,
+            updated_at: at,
+            ..known
+        },
+        None => SessionRecord { created_at: at, updated_at: at, ..record },
+    };
+    let data = json!({ "title": session.title, "status": session.status, "mode": session.mode });
+    let events = vec![NewEvent { kind: kind.to_owned(), job_id: None, data }];
+    service.store().commit(Commit { at, session, events, ..Commit::default() }).await?;
+    Ok(())
 }
 
 /// Number of connections beyond those of streams.
@@ -105,6 +186,24 @@ async fn service(place: &Place, settings: Settings, store: StoreChoice) -> Resul
     let options = ProjectOptions { mode: Mode::Staged, sandbox, variables, read_only };
     let project = Arc::new(Project::open_with(place, options).await?);
     let default_model = settings.model.value.clone().or_else(provider::newest).unwrap_or(Model::Offline);
+    let plan = Plan { settings, policy, start: place.start().clone(), default_model };
+    let service = over(&project, plan, store).await?;
+    Ok((service, project))
+}
+
+/// The settings of a service.
+struct Plan {
+    settings: Settings,
+    policy: Policy,
+    /// Directory in which agents work, relative to the root.
+    start: FilePath,
+    default_model: Model,
+}
+
+/// Opens the service over a project.
+async fn over(project: &Arc<Project>, plan: Plan, store: StoreChoice) -> Result<Service, Failure> {
+    let Plan { settings, policy, start, default_model } = plan;
+    let project = Arc::clone(project);
     let limits = settings.service.clone();
     // A missing key is reported at the start, not by the first job.
     provider::select(&default_model, None, &project, &settings)?;
@@ -118,8 +217,14 @@ async fn service(place: &Place, settings: Settings, store: StoreChoice) -> Resul
         StoreChoice::Postgres(url) => super::database::open(&url).await?,
     };
     let store = SavingStore { inner, project: Arc::clone(&project), noted: Default::default() };
-    let start = place.start().clone();
-    let host = ProjectHost { settings, policy, project: Arc::clone(&project), start, default_model };
+    let host = ProjectHost {
+        settings,
+        policy,
+        project: Arc::clone(&project),
+        start,
+        default_model,
+        routers: Default::default(),
+    };
     let service = Service::new(ServiceParts {
         workspace: Shared::clone(&project.workspace),
         host: Shared::new(host) as Shared<dyn ServiceHost>,
@@ -130,7 +235,7 @@ async fn service(place: &Place, settings: Settings, store: StoreChoice) -> Resul
         limits,
     });
     service.recover().await.map_err(|error| Failure::new(error.code, error.message))?;
-    Ok((service, project))
+    Ok(service)
 }
 
 /// Serves until a signal, then ends jobs and streams in order. A second signal ends the program at once.

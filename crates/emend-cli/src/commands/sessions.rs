@@ -1,4 +1,4 @@
-//! `emend sessions`: lists, shows and deletes saved conversations.
+//! `emend sessions`: lists, searches, shows, titles, archives and deletes saved conversations.
 //!
 //! Reading needs no lock, so it works while another command runs. Deleting locks the project.
 
@@ -20,21 +20,47 @@ use crate::failure::Failure;
 use crate::place::Place;
 use crate::project::{Project, SESSIONS_DIRECTORY, open_state};
 use crate::saved_sessions::{age, find, minute, short};
+use crate::session_notes::{SessionNotes, search};
 use crate::visible;
 
 pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Path, json: bool) -> Result<ExitCode, Failure> {
-    match command.unwrap_or(SessionsCommand::List) {
-        SessionsCommand::List => list(root, json).await,
+    match command.unwrap_or(SessionsCommand::List { search: None, archived: false }) {
+        SessionsCommand::List { search, archived } => list(root, json, search.as_deref(), archived).await,
+        SessionsCommand::Title { id, title } => {
+            let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+            let note = |notes: &mut SessionNotes, id: &str| match title.as_str() {
+                "" => drop(notes.titles.remove(id)),
+                title => drop(notes.titles.insert(id.to_owned(), title.to_owned())),
+            };
+            change(root, &id, json, "titled", note).await
+        }
+        SessionsCommand::Archive { id } => {
+            change(root, &id, json, "archived", |notes, id| {
+                notes.archived.insert(id.to_owned());
+            })
+            .await
+        }
+        SessionsCommand::Unarchive { id } => {
+            change(root, &id, json, "unarchived", |notes, id| {
+                notes.archived.remove(id);
+            })
+            .await
+        }
         SessionsCommand::Show { id } => show(root, &id, json).await,
         SessionsCommand::Delete { id } => delete(root, &id, json).await,
     }
 }
 
-async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
-    let saved = match open(root)? {
-        Some(store) => summaries(&store).await?,
-        None => Vec::new(),
-    };
+async fn list(root: &Path, json: bool, text: Option<&str>, archived: bool) -> Result<ExitCode, Failure> {
+    let notes = notes(root)?;
+    let mut saved = Vec::new();
+    if let Some(store) = open(root)? {
+        saved = notes.all(&store).await?;
+        saved.retain(|summary| notes.archived.contains(&summary.id) == archived);
+        if let Some(text) = text {
+            saved = search(&store, saved, text).await?;
+        }
+    }
     let mut stdout = visible::stdout();
     if json {
         for mut summary in saved {
@@ -45,9 +71,40 @@ async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
             stdout.write_json(&serde_json::to_string(&summary).map_err(std::io::Error::from)?)?;
         }
     } else if saved.is_empty() {
-        writeln!(stdout, "There are no saved sessions in this project.")?;
+        let kind = if archived { "archived" } else { "saved" };
+        let with = text.map(|text| format!(" with {text:?}")).unwrap_or_default();
+        writeln!(stdout, "There are no {kind} sessions{with} in this project.")?;
     } else {
         write!(stdout, "{}", table(&saved, SystemClock.now_ms()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the notes about the conversations without a lock.
+fn notes(root: &Path) -> Result<SessionNotes, Failure> {
+    SessionNotes::load(&StateDir::location(Place::of(root)?.root())?)
+}
+
+/// Changes the notes about one conversation.
+async fn change(
+    root: &Path,
+    id: &str,
+    json: bool,
+    what: &str,
+    note: impl FnOnce(&mut SessionNotes, &str),
+) -> Result<ExitCode, Failure> {
+    let environment = Project::environment(Place::of(root)?.root())?;
+    let state = open_state(&environment)?;
+    let store = FileStore::open(&state.directory().join(SESSIONS_DIRECTORY))?;
+    let summary = find(summaries(&store).await?, id)?;
+    let mut notes = SessionNotes::load(state.directory())?;
+    note(&mut notes, &summary.id);
+    notes.save(state.directory())?;
+    let mut stdout = visible::stdout();
+    if json {
+        writeln!(stdout, "{}", json!({ what: summary.id }))?;
+    } else {
+        writeln!(stdout, "{what} {}", summary.id)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -133,6 +190,10 @@ async fn delete(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> 
     let saved = summaries(&store).await?;
     let summary = find(saved, id)?;
     remove_session(&store, &summary.id).await?;
+    let mut notes = SessionNotes::load(state.directory())?;
+    if notes.titles.remove(&summary.id).is_some() | notes.archived.remove(&summary.id) {
+        notes.save(state.directory())?;
+    }
     let mut stdout = visible::stdout();
     if json {
         writeln!(stdout, "{}", json!({ "deleted": summary.id }))?;

@@ -75,6 +75,8 @@ fn one_run_is_rolled_back_where_no_later_edit_depends_on_it() {
     let preview = "--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-gamma\n+beta\n";
     assert_eq!(project.run(&["rollback", "2", "--scoped", "--preview"]).assert_ok().stdout, preview);
     let kept = "kept 1 hunk of a.txt: later edits depend on it\n";
+    // No diff: nothing would be undone.
+    assert_eq!(project.run(&["rollback", "1", "--scoped", "--preview"]).assert_ok().stdout, kept);
     assert_eq!(project.run(&["rollback", "1", "--scoped"]).assert_ok().stdout, kept);
     assert_eq!(project.tree(), before);
     assert_eq!(project.run(&["rollback", "2", "--scoped"]).assert_ok().stdout, "restored b.txt\n");
@@ -123,4 +125,24 @@ fn undo_says_what_became_of_each_file_and_redo_names_the_run() {
     project.run(&["undo"]).assert_ok();
     let expected = "redid run 2 (rename alpha to omega)\nreapplied a.txt\n";
     assert_eq!(project.run(&["redo"]).assert_ok().stdout, expected);
+}
+
+#[test]
+fn a_hard_rollback_names_what_is_lost_and_can_be_redone() {
+    let project = Project::new(&[("a.txt", b"alpha\nmine\n")]);
+    project.run(&["run", "rename alpha to omega"]).assert_ok();
+    std::fs::write(project.path("a.txt"), "omega\nmine, changed\n").unwrap();
+    let refused = project.run(&["rollback", "1", "--hard"]);
+    let losses = "a.txt: 1 change of the agent and 1 change of yours";
+    assert_eq!(refused.status, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("--hard loses {losses}; add --yes")), "{}", refused.stderr);
+    assert_eq!(project.read("a.txt"), "omega\nmine, changed\n");
+    let preview = project.run(&["rollback", "1", "--hard", "--preview"]).assert_ok().stdout.clone();
+    assert!(preview.contains("-mine, changed\n") && preview.contains("+alpha\n"), "{preview}");
+    let done = project.run(&["rollback", "1", "--hard", "--yes"]).assert_ok().stdout.clone();
+    assert_eq!(done, format!("took back {losses}\nemend redo restores them\n"));
+    assert_eq!(project.read("a.txt"), "alpha\nmine\n");
+    assert_eq!(project.run(&["rollback", "1", "--hard", "--yes"]).status, 1);
+    project.run(&["redo"]).assert_ok();
+    assert_eq!(project.read("a.txt"), "omega\nmine, changed\n");
 }

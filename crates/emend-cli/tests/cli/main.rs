@@ -7,6 +7,9 @@ mod bad_input;
 mod chat;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod chat_served;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod chat_terminal;
 #[cfg(test)]
 mod checkpoints;

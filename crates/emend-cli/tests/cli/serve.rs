@@ -124,6 +124,10 @@ fn a_job_over_http_changes_the_disk_only_when_its_hunk_is_applied() {
     // The other commands cannot change the project meanwhile, but read it.
     let busy = project.run(&["undo"]);
     assert_ne!(busy.status, 0, "{}", busy.stdout);
+    let shown = project.run(&["review"]).assert_ok().stdout.clone();
+    for part in ["-The colour of the sky.", "+The color of the sky.", "Read-only: "] {
+        assert!(shown.contains(part), "{shown}");
+    }
     server.ok("POST", "/api/agent/apply", &apply(&session, &state));
     assert_eq!(project.read("notes.md"), "The color of the sky.\nSecond line.\n");
     server.signal(Signal::INT);

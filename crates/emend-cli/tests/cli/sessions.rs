@@ -262,3 +262,40 @@ fn a_word_after_resume_that_is_no_task_is_an_id() {
     let message = "there is no saved session \"zzz\" in this project";
     assert_eq!((outcome.status, outcome.stderr.contains(message)), (1, true), "{}", outcome.stderr);
 }
+
+#[test]
+fn conversations_have_titles_are_searched_and_archived() {
+    let project = Project::new(&[("a.txt", b"alpha\nbeta\n")]);
+    project.run(&["run", "rename alpha to omega"]).assert_ok();
+    project.run(&["run", "rename beta to psi"]).assert_ok();
+    let ids = |args: &[&str]| {
+        let listed = project.run(&[&["sessions", "--json", "list"], args].concat()).assert_ok().stdout.clone();
+        let line =
+            |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
+        listed.lines().map(line).collect::<Vec<_>>()
+    };
+    let all = ids(&[]);
+    let [second, first] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!(ids(&["--search", "BETA"]), [second.clone()]);
+    // The text is in a message, not in the title.
+    assert_eq!(ids(&["--search", "renamed alpha"]), [first.clone()]);
+    project.run(&["sessions", "title", first, "Greek\nletters"]).assert_ok();
+    let table = project.run(&["sessions"]).assert_ok().stdout.clone();
+    assert!(table.contains("Greek letters") && !table.contains("rename alpha"), "{table}");
+    assert_eq!(ids(&["--search", "greek"]), [first.clone()]);
+    project.run(&["sessions", "archive", second]).assert_ok();
+    assert_eq!(ids(&[]), [first.clone()]);
+    assert_eq!(ids(&["--archived"]), [second.clone()]);
+    // The last conversation that is not archived goes on.
+    project.run(&["run", "rename omega to alpha", "--continue"]).assert_ok();
+    let shown = project.run(&["sessions", "show", first]).assert_ok().stdout.clone();
+    assert!(shown.contains("rename omega to alpha"), "{shown}");
+    // The archive loses nothing.
+    assert!(project.run(&["sessions", "show", second]).assert_ok().stdout.contains("rename beta"));
+    project.run(&["sessions", "unarchive", second]).assert_ok();
+    project.run(&["sessions", "title", first, ""]).assert_ok();
+    assert_eq!(ids(&[]).len(), 2);
+    assert!(project.run(&["sessions"]).assert_ok().stdout.contains("rename alpha"));
+    let none = project.run(&["sessions", "list", "--search", "nothing like it"]).assert_ok().stdout.clone();
+    assert!(none.contains("There are no saved sessions with \"nothing like it\""), "{none}");
+}

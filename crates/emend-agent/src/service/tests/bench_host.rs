@@ -1,8 +1,9 @@
 //! A service in memory whose tasks run when a test asks for it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use emend_llm::router::{AgentMode, Route, Router, RouterPolicy};
 use emend_llm::runtime::Mutex;
 use emend_llm::{
     BoxFuture, CancelToken, Clock, ErrorKind, EventStream, LlmError, Provider, Random, Request, Role, Shared,
@@ -94,12 +95,24 @@ impl Provider for Script {
 struct OfflineHost {
     tasks: Mutex<Vec<BoxFuture<'static, ()>>>,
     script: Shared<Script>,
+    /// Routers of sessions with the model `routed`: first the script, then the offline model.
+    routers: Mutex<BTreeMap<String, Shared<Router>>>,
 }
 
 impl ServiceHost for OfflineHost {
     fn session(&self, plan: AgentPlan<'_>) -> ApiResult<SessionBuilder> {
-        let AgentPlan { session, workspace, .. } = plan;
+        let AgentPlan { session, workspace, routes, .. } = plan;
         let random = Shared::new(Counter::default());
+        if session.model == "routed" {
+            let first = Route { provider: Shared::clone(&self.script) as Shared<dyn Provider>, model: None };
+            let second = Shared::new(emend_offline::provider(emend_offline::Options::default()));
+            let second = Route { provider: second, model: Some(emend_offline::MODEL.to_owned()) };
+            let policy = RouterPolicy { agent_mode: AgentMode::HybridAuto, ..RouterPolicy::default() };
+            let clock = Shared::new(Counter::default());
+            let router = Shared::new(Router::new(Some(first), Some(second), policy, clock).with_observer(routes));
+            self.routers.lock().insert(session.session_id.clone(), Shared::clone(&router));
+            return Ok(SessionBuilder::new(router, "m", workspace, random));
+        }
         if session.model == "script" {
             let provider = Shared::clone(&self.script) as Shared<dyn Provider>;
             return Ok(SessionBuilder::new(provider, "m", workspace, random));
@@ -114,6 +127,12 @@ impl ServiceHost for OfflineHost {
 
     fn default_model(&self) -> String {
         "offline".to_owned()
+    }
+
+    fn escalate(&self, session_id: &str, detail: &str) {
+        if let Some(router) = self.routers.lock().get(session_id) {
+            router.escalate(detail);
+        }
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {

@@ -238,6 +238,47 @@ fn a_job_makes_at_most_as_many_tool_calls_as_it_may() {
 }
 
 #[test]
+fn a_job_without_tool_calls_left_escalates_the_session_and_the_trace_has_the_reasons() {
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = bench.session(json!({ "model": "routed" })).await;
+        let list = ("list_dir", json!({ "path": "." }));
+        bench.script().push([
+            Answer::Call(vec![list.clone()]),
+            Answer::Call(vec![list]),
+            Answer::Say("No calls left."),
+        ]);
+        let body = json!({ "session_id": session, "instruction": "loop", "tool_config": { "max_tool_calls": 1 } });
+        let (_, body) = bench.post("/api/agent/run", body).await;
+        let first = body["job_id"].as_str().unwrap().to_owned();
+        bench.work().await;
+        let second = bench.run(&session, "count the words of notes.md").await;
+        bench.work().await;
+        let reasons = async |job: &str| {
+            let (_, events) = bench.get(&format!("/api/agent/jobs/{job}/events")).await;
+            let events = events["events"].as_array().unwrap().clone();
+            let chosen = events.into_iter().filter(|event| event["type"] == "provider.selected");
+            chosen.map(|event| event["data"].clone()).collect::<Vec<_>>()
+        };
+        let of_first = reasons(&first).await;
+        assert!(!of_first.is_empty());
+        assert!(
+            of_first.iter().all(|route| route["reason"] == "local_first" && route["local"] == true),
+            "{of_first:?}"
+        );
+        let of_second = reasons(&second).await;
+        assert!(!of_second.is_empty());
+        for route in &of_second {
+            assert_eq!((&route["reason"], &route["local"]), (&json!("escalated"), &json!(false)));
+            assert_eq!(route["detail"], format!("job {first} used up its tool calls"));
+        }
+        // The trace of the job has the reasons, too.
+        let (_, trace) = bench.get(&format!("/api/agent/jobs/{second}/trace")).await;
+        assert!(trace["steps"].to_string().contains("reason=escalated"), "{trace}");
+    });
+}
+
+#[test]
 fn files_with_secrets_do_not_exist_for_the_agent() {
     block_on(async {
         let bench = Bench::new("//- .env\nKEY=1\n//- .env.example\nKEY=\n//- src/id_rsa\nx\n");
