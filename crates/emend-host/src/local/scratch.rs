@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use emend_agent::environment::gitignore::IgnoreRules;
 use emend_agent::environment::{EnvError, FilePath};
@@ -86,15 +87,15 @@ impl Drop for Scratch {
     }
 }
 
-/// Creates a new directory. An existing one is never used: another user may have put it into the directory for temporary
-/// files.
+/// Creates a new directory, with a name that this process has not used before. An existing one is never used: another
+/// user may have put it into the directory for temporary files.
 fn fresh(home: &Path, own: &str) -> io::Result<PathBuf> {
-    let mut number = 0_u64;
+    static COUNT: AtomicU64 = AtomicU64::new(0);
     loop {
-        let path = home.join(format!("{own}{number}"));
+        let path = home.join(format!("{own}{}", COUNT.fetch_add(1, Ordering::Relaxed)));
         match fs::DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => return Ok(path),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
