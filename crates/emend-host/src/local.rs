@@ -22,7 +22,8 @@ use emend_agent::environment::GitSnapshot;
 use emend_agent::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use emend_agent::environment::resolve::{self, Node, Tree as _};
 use emend_agent::environment::{
-    Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
+    Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, FirstStep, GrepQuery, Metadata,
+    change_one_by_one,
 };
 #[cfg(unix)]
 use emend_agent::environment::{CopyKeeper, FileKeeper};
@@ -186,14 +187,17 @@ fn run_blocking<T: Send + 'static>(
     let files = Arc::clone(files);
     Box::pin(async move {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return work(&files) };
-        match runtime.spawn_blocking(move || work(&files)).await {
-            Ok(done) => done,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(EnvError::Io { path: ".".to_owned(), reason: "the runtime is shutting down".to_owned() }),
-            },
-        }
+        joined(runtime.spawn_blocking(move || work(&files)).await)
     })
+}
+
+/// Returns the result of a blocking thread, or continues its panic.
+fn joined<T>(done: Result<Result<T, EnvError>, tokio::task::JoinError>) -> Result<T, EnvError> {
+    match done.map_err(tokio::task::JoinError::try_into_panic) {
+        Ok(done) => done,
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        Err(Err(_)) => Err(EnvError::Io { path: ".".to_owned(), reason: "the runtime is shutting down".to_owned() }),
+    }
 }
 
 impl ExecutionEnvironment for LocalEnvironment {
@@ -210,6 +214,11 @@ impl ExecutionEnvironment for LocalEnvironment {
     fn read<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<u8>, EnvError>> {
         let path = path.clone();
         self.run(move |files| files.read(&path))
+    }
+
+    fn read_existing<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Vec<u8>>, EnvError>> {
+        let path = path.clone();
+        self.run(move |files| files.read_existing(&path))
     }
 
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {
@@ -232,19 +241,51 @@ impl ExecutionEnvironment for LocalEnvironment {
                     done.map_err(CommitError::into_env_error)
                 })
             }
-            _ => Box::pin(async move {
-                let moves = changes.iter().filter_map(|change| Some((change.mode_of.clone()?, change.path.clone())));
-                let moves: Vec<_> = moves.collect();
-                if !moves.is_empty() {
-                    let note = move |files: &RootFiles| {
-                        moves.into_iter().for_each(|(from, to)| files.note_moved(&from, to));
-                        Ok(())
-                    };
-                    self.run(note).await?;
+            _ => match changes {
+                [change] => {
+                    let change = change.clone();
+                    self.run(move |files| files.change(&change, || true).map(|_| ()))
                 }
-                change_one_by_one(self, changes).await
-            }),
+                _ => Box::pin(async move {
+                    let moves =
+                        changes.iter().filter_map(|change| Some((change.mode_of.clone()?, change.path.clone())));
+                    let moves: Vec<_> = moves.collect();
+                    if !moves.is_empty() {
+                        let note = move |files: &RootFiles| {
+                            moves.into_iter().for_each(|(from, to)| files.note_moved(&from, to));
+                            Ok(())
+                        };
+                        self.run(note).await?;
+                    }
+                    change_one_by_one(self, changes).await
+                }),
+            },
         }
+    }
+
+    fn change_after<'a>(
+        &'a self,
+        first: &'a dyn FirstStep,
+        changes: &'a [FileChange],
+    ) -> BoxFuture<'a, Result<(), EnvError>> {
+        Box::pin(async move {
+            let runtime = tokio::runtime::Handle::try_current();
+            let ([change @ FileChange { over_read_only: false, .. }], Ok(runtime)) = (changes, runtime) else {
+                first.run()?;
+                return self.change(changes).await;
+            };
+            let (files, change) = (Arc::clone(&self.files), change.clone());
+            // The file waits for the end of `first`, and its content is written and synced meanwhile.
+            let (go, may_go) = std::sync::mpsc::sync_channel(1);
+            let changing = runtime.spawn_blocking(move || files.change(&change, || may_go.recv().is_ok()));
+            let done = first.run();
+            match &done {
+                Ok(()) => drop(go.send(())),
+                Err(_) => drop(go),
+            }
+            let changed = joined(changing.await);
+            done.and_then(|()| changed.map(|_| ()))
+        })
     }
 
     fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {

@@ -1,5 +1,7 @@
 //! A change of one file, as one step of a change of several.
 
+#[cfg(not(target_family = "wasm"))]
+use super::error::EnvError;
 use super::path::FilePath;
 
 /// The new state of one file.
@@ -17,4 +19,22 @@ pub struct FileChange {
     pub executable: Option<bool>,
     /// Whether a read-only file is changed, too: the user undoes or redoes the change of a command to it.
     pub over_read_only: bool,
+}
+
+/// Work that must succeed before files change, such as saving what an undo needs. It does not wait for the environment.
+#[cfg(not(target_family = "wasm"))]
+pub trait FirstStep: Send + Sync {
+    /// Does the work.
+    ///
+    /// # Errors
+    ///
+    /// The work failed; the files stay as they are.
+    fn run(&self) -> Result<(), EnvError>;
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl<F: Fn() -> Result<(), EnvError> + Send + Sync> FirstStep for F {
+    fn run(&self) -> Result<(), EnvError> {
+        self()
+    }
 }

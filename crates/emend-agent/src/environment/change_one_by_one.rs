@@ -24,7 +24,7 @@ pub fn change_one_by_one<'a>(
 async fn change_all(environment: &dyn ExecutionEnvironment, changes: &[FileChange]) -> Result<(), EnvError> {
     let mut olds: Vec<Option<Vec<u8>>> = Vec::new();
     for (n_done, change) in changes.iter().enumerate() {
-        let outcome = match current(environment, &change.path).await {
+        let outcome = match environment.read_existing(&change.path).await {
             Ok(old) if old != change.before => Err(EnvError::Changed { path: change.path.to_string() }),
             Ok(old) => {
                 olds.push(old);
@@ -49,7 +49,7 @@ async fn put_back(
 ) -> EnvError {
     let mut stuck = Vec::new();
     for (place, (change, old)) in changes.iter().zip(olds).enumerate().rev() {
-        match current(environment, &change.path).await {
+        match environment.read_existing(&change.path).await {
             Ok(now) if now == *old => continue,
             // Another program has written the file since.
             Ok(now) if place < n_done && now != change.after => continue,
@@ -63,14 +63,6 @@ async fn put_back(
         return error;
     }
     EnvError::Io { path: stuck.join(", "), reason: format!("could not be put back as it was, after: {error}") }
-}
-
-/// Returns the content of a file; `None` if it does not exist.
-async fn current(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Result<Option<Vec<u8>>, EnvError> {
-    match environment.metadata(path).await? {
-        Some(_) => environment.read(path).await.map(Some),
-        None => Ok(None),
-    }
 }
 
 async fn put(environment: &dyn ExecutionEnvironment, path: &FilePath, content: Option<&[u8]>) -> Result<(), EnvError> {

@@ -5,8 +5,10 @@
 use emend_llm::{BoxFuture, CancelToken, MaybeSend, MaybeSync, Shared};
 
 use super::change::FileChange;
+#[cfg(not(target_family = "wasm"))]
+use super::change::FirstStep;
 use super::command::{Command, ExecResult, FileStamp, OutputSink};
-use super::entry::{Access, DirEntry, Metadata};
+use super::entry::{Access, DirEntry, EntryKind, Metadata};
 use super::error::EnvError;
 use super::file_keeper::{CopyKeeper, FileKeeper};
 use super::grep::{FileMatches, GrepQuery};
@@ -123,6 +125,24 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     /// large, `PermissionDenied`, or `Io`.
     fn read<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<u8>, EnvError>>;
 
+    /// Reads a whole file; `None` if nothing exists at `path`. An environment that needs a round trip for each call can
+    /// answer with one.
+    ///
+    /// # Errors
+    ///
+    /// `IsDirectory` if the path is a directory, otherwise as [`read`](Self::read).
+    fn read_existing<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Vec<u8>>, EnvError>> {
+        Box::pin(async move {
+            match self.metadata(path).await? {
+                None => Ok(None),
+                Some(found) if found.kind == EntryKind::Directory => {
+                    Err(EnvError::IsDirectory { path: path.to_string() })
+                }
+                Some(_) => self.read(path).await.map(Some),
+            }
+        })
+    }
+
     /// Writes a whole file atomically; creates the file and its parents.
     ///
     /// # Errors
@@ -149,6 +169,24 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
     /// `Changed` if a file does not have the expected content, or as [`write`](Self::write) and
     /// [`remove`](Self::remove). No file is changed then.
     fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>>;
+
+    /// Changes files as [`change`](Self::change) does, after `first` has succeeded. An environment can prepare the new
+    /// contents while `first` runs, but no file changes before its end. Absent in a browser, where no such step exists.
+    ///
+    /// # Errors
+    ///
+    /// The error of `first`, or as [`change`](Self::change). No file is changed then.
+    #[cfg(not(target_family = "wasm"))]
+    fn change_after<'a>(
+        &'a self,
+        first: &'a dyn FirstStep,
+        changes: &'a [FileChange],
+    ) -> BoxFuture<'a, Result<(), EnvError>> {
+        Box::pin(async move {
+            first.run()?;
+            self.change(changes).await
+        })
+    }
 
     /// Lists a directory down to `depth` levels (1 = its own entries), sorted by path. Includes ignored and hidden
     /// entries, but not `.git`.

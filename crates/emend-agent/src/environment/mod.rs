@@ -25,6 +25,8 @@ pub mod resolve;
 pub mod walk;
 
 pub use change::FileChange;
+#[cfg(not(target_family = "wasm"))]
+pub use change::FirstStep;
 pub use change_one_by_one::change_one_by_one;
 pub use entry::{Access, DirEntry, EntryKind, Metadata, in_order};
 pub use error::{EnvError, SandboxDecision};

@@ -152,11 +152,11 @@ impl Workspace {
     ///
     /// They could not be saved; those saved before are intact then.
     pub fn persist(&self) -> Result<(), WorkspaceError> {
-        self.save_expecting(&[])
+        Ok(self.save_expecting(&[])?)
     }
 
     /// Saves the line logs as a write that is about to happen will leave them, if the host keeps them.
-    pub(super) fn save_expecting(&self, expected: &[ExpectedLog<'_>]) -> Result<(), WorkspaceError> {
+    pub(super) fn save_expecting(&self, expected: &[ExpectedLog<'_>]) -> Result<(), EnvError> {
         let Some(saver) = self.saver.as_ref().filter(|_| MAY_SAVE) else { return Ok(()) };
         let mut state = self.state();
         let is_changed = |path: &FilePath, entry: &Entry| state.saved.get(path) != Some(&Some(entry.changed_at));

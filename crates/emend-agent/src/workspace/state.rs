@@ -13,7 +13,7 @@ use super::snapshot::{SaveSnapshot, SavedLogs};
 use crate::approval::Hidden;
 use crate::canvas::Canvas;
 use crate::environment::layers::Confined;
-use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, FileKeeper, FilePath};
+use crate::environment::{Access, EnvError, ExecutionEnvironment, FileKeeper, FilePath};
 
 /// The destination of the agent's edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,14 +309,7 @@ impl Workspace {
 
     /// Reads the content in the environment; `None` if there is no file.
     pub(super) async fn disk_content(&self, path: &FilePath) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        match self.whole.metadata(path).await? {
-            None => return Ok(None),
-            Some(metadata) if metadata.kind == EntryKind::Directory => {
-                return Err(EnvError::IsDirectory { path: path.to_string() }.into());
-            }
-            Some(_) => {}
-        }
-        Ok(Some(self.whole.read(path).await?))
+        Ok(self.whole.read_existing(path).await?)
     }
 
     /// Returns the visible text, after recording changes on disk since the last access.

@@ -9,6 +9,7 @@ use emend_edit::text::{first_eol, split_lines};
 
 use super::context::WriteContext;
 use super::error::WorkspaceError;
+use super::snapshot::ExpectedLog;
 use super::state::{Entry, Mode, State, Workspace};
 use crate::environment::{Access, EnvError, FileChange, FilePath};
 
@@ -157,10 +158,11 @@ impl Workspace {
                 keeper.note_edit(context.run_id, paths).await?;
             }
         }
-        let back = self.save_all(&staged, false).await?;
+        let saved = self.save_all(&staged, false).await?;
         // The user may have preempted the canvas during the disk access. From here to the end the code does not wait,
         // so a lease that is valid now is valid when the edit takes effect.
         if let Err(error) = self.verify_lease(context, &staged) {
+            let back: Vec<FileChange> = saved.into_iter().map(reversed).collect();
             self.environment.change(&back).await?;
             self.persist()?;
             return Err(error);
@@ -276,9 +278,9 @@ impl Workspace {
         Ok(())
     }
 
-    /// Writes the disk texts of the new logs, all files or none; returns the changes that undo it.
+    /// Writes the disk texts of the new logs, all files or none; returns the changes.
     async fn save_all(&self, staged: &[Staged], over_read_only: bool) -> Result<Vec<FileChange>, WorkspaceError> {
-        let (mut there, mut back) = (Vec::new(), Vec::new());
+        let mut there = Vec::new();
         for file in staged {
             self.state().note_unsaved(&file.path);
             let old = self.disk_content(&file.path).await?;
@@ -291,24 +293,43 @@ impl Workspace {
                 // A staged move reaches the disk when it is accepted.
                 let was_moved = || self.state().files.get(&file.path).and_then(|entry| entry.moved_from.clone());
                 let mode_of = file.moved_from.clone().or_else(was_moved);
-                let there_to = change(&file.path, old.clone(), new.clone(), mode_of);
-                there.push(FileChange { over_read_only, ..there_to });
-                back.push(change(&file.path, new, old, None));
+                there.push(FileChange {
+                    path: file.path.clone(),
+                    before: old,
+                    after: new,
+                    mode_of,
+                    executable: None,
+                    over_read_only,
+                });
             }
         }
         if there.is_empty() {
-            return Ok(back);
+            return Ok(there);
         }
         // The logs come first: after a crash, an edit on disk can be undone. A log of an edit that did not reach the disk
         // is harmless, because the disk is compared with the log at the next access.
         let expected = staged.iter().map(|file| (&file.path, &file.log, file.moved_from.as_ref()));
-        self.save_expecting(&expected.collect::<Vec<_>>())?;
-        if let Err(error) = self.environment.change(&there).await {
+        let expected: Vec<_> = expected.collect();
+        if let Err(error) = self.save_and_change(&expected, &there).await {
             // The error of the disk is the one to report.
             let _ = self.persist();
             return Err(error.into());
         }
-        Ok(back)
+        Ok(there)
+    }
+}
+
+impl Workspace {
+    /// Saves the logs, and changes the files when that is done.
+    #[cfg(not(target_family = "wasm"))]
+    async fn save_and_change(&self, expected: &[ExpectedLog<'_>], changes: &[FileChange]) -> Result<(), EnvError> {
+        self.environment.change_after(&|| self.save_expecting(expected), changes).await
+    }
+
+    /// Changes the files. No host of a browser keeps the logs.
+    #[cfg(target_family = "wasm")]
+    async fn save_and_change(&self, _expected: &[ExpectedLog<'_>], changes: &[FileChange]) -> Result<(), EnvError> {
+        self.environment.change(changes).await
     }
 }
 
@@ -320,8 +341,9 @@ pub(super) fn reject_unapproved(context: &WriteContext<'_>) -> Result<(), Worksp
     }
 }
 
-fn change(path: &FilePath, before: Option<Vec<u8>>, after: Option<Vec<u8>>, mode_of: Option<FilePath>) -> FileChange {
-    FileChange { path: path.clone(), before, after, mode_of, executable: None, over_read_only: false }
+/// Returns the change that undoes `change`.
+fn reversed(change: FileChange) -> FileChange {
+    FileChange { before: change.after, after: change.before, mode_of: None, over_read_only: false, ..change }
 }
 
 /// Records a new text in a log: the whole text, or the deletion of the file.

@@ -7,6 +7,7 @@ mod append;
 mod attributes;
 pub(crate) mod directory;
 mod error;
+mod late_sync;
 mod made_directories;
 mod open;
 mod root;
@@ -16,9 +17,9 @@ pub(crate) mod temp_files;
 pub(crate) use append::append;
 pub(crate) use attributes::Attributes;
 pub(crate) use error::{describe, invalid, is_absence};
-pub(crate) use open::{on_disk, read_entry, reading};
 #[cfg(unix)]
-pub(crate) use root::sync_directory;
+pub(crate) use late_sync::sync_directory;
+pub(crate) use open::{on_disk, read_entry, reading};
 pub(crate) use root::{RootFiles, entry_metadata, keep_owner, refuse_unless_replaceable, with_slashes};
 pub(crate) use sync::SyncContent;
 #[cfg(test)]

@@ -25,12 +25,17 @@ pub(crate) fn read_entry(directory: &Dir, name: &str) -> Option<Vec<u8>> {
 /// Only the size at the time of opening is read, because a log may grow faster than it is read. Files of the kernel (in
 /// `/proc`) report a size of 0, so up to 1 MiB is read from them.
 pub(super) fn bytes_to_read(len: u64) -> u64 {
-    if len == 0 { 1 << 20 } else { len }
+    if len == 0 { UNKNOWN_BYTES } else { len }
 }
+
+/// Number of bytes to read from a file that reports a size of 0.
+const UNKNOWN_BYTES: u64 = 1 << 20;
 
 /// Reads at most `bytes_max` bytes.
 pub(super) fn read_up_to(file: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
+    // A file of the kernel, whose size is unknown, is usually small.
+    let expected = if bytes_max == UNKNOWN_BYTES { 0 } else { bytes_max };
+    let mut content = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
     file.take(bytes_max).read_to_end(&mut content)?;
     Ok(content)
 }

@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, FileType, OpenOptions};
 use emend_agent::environment::resolve::{self, Node, Tree};
-use emend_agent::environment::{Access, DirEntry, EntryKind, EnvError, FilePath, Metadata};
+use emend_agent::environment::{Access, DirEntry, EntryKind, EnvError, FileChange, FilePath, Metadata};
 use emend_agent::suggest::closest;
 
 use super::attributes::{Attributes, RemovedFiles};
 use super::directory::{Kind, Reader, entries, is_exhausted};
 use super::error::{WHOLE_FILE_BYTES_MAX, describe, invalid, is_absence, too_large};
+use super::late_sync::LateSync;
 use super::made_directories::MadeDirectories;
 use super::open::{bytes_to_read, on_disk, read_text, read_up_to, reading};
 use super::sync::SyncContent as _;
@@ -29,6 +30,15 @@ pub(crate) struct RootFiles {
     made: Mutex<MadeDirectories>,
     /// Directories already cleaned of temporary files of killed processes.
     swept: Mutex<BTreeSet<FilePath>>,
+    late_sync: LateSync,
+}
+
+/// The new content of a file, complete in a temporary file beside it.
+struct Prepared<'a> {
+    path: &'a FilePath,
+    directory: FilePath,
+    parent: Dir,
+    temporary: String,
 }
 
 impl RootFiles {
@@ -54,7 +64,14 @@ impl RootFiles {
         };
         let roots = vec![name(&absolute)?, name(&real)?];
         let directory = Dir::open_ambient_dir(&real, ambient_authority()).map_err(failed)?;
-        Ok(Self { directory, roots, removed: Mutex::default(), made: Mutex::default(), swept: Mutex::default() })
+        Ok(Self {
+            directory,
+            roots,
+            removed: Mutex::default(),
+            made: Mutex::default(),
+            swept: Mutex::default(),
+            late_sync: LateSync::default(),
+        })
     }
 
     /// Returns the root's handle.
@@ -147,6 +164,37 @@ impl RootFiles {
         read_up_to(file, bytes_to_read(n_bytes)).map_err(failed)
     }
 
+    /// Reads a file as [`read`](Self::read) does; `None` if nothing exists at `path`.
+    pub(crate) fn read_existing(&self, path: &FilePath) -> Result<Option<Vec<u8>>, EnvError> {
+        match self.metadata(path)? {
+            None => Ok(None),
+            Some(found) if found.kind == EntryKind::Directory => Err(EnvError::IsDirectory { path: path.to_string() }),
+            Some(_) => self.read(path).map(Some),
+        }
+    }
+
+    /// Changes a file if it has the expected content and `may_change` returns true. The new content is prepared before
+    /// that is called. Returns whether the file was changed.
+    pub(crate) fn change(&self, change: &FileChange, may_change: impl FnOnce() -> bool) -> Result<bool, EnvError> {
+        if let Some(from) = &change.mode_of {
+            self.note_moved(from, change.path.clone());
+        }
+        if self.read_existing(&change.path)? != change.before {
+            return Err(EnvError::Changed { path: change.path.to_string() });
+        }
+        let Some(content) = &change.after else {
+            return if may_change() { self.remove(&change.path).map(|()| true) } else { Ok(false) };
+        };
+        let prepared = self.prepare(&change.path, content)?;
+        if may_change() {
+            return self.publish(prepared).map(|()| true);
+        }
+        // The temporary file does no harm, and the next process removes it.
+        let _ = prepared.parent.remove_file(&prepared.temporary);
+        self.remove_made(&change.path);
+        Ok(false)
+    }
+
     /// Opens a regular file for reading.
     fn open_file(&self, path: &FilePath) -> Result<File, EnvError> {
         let failed = |error| self.describe_at(path, &error);
@@ -159,6 +207,11 @@ impl RootFiles {
 
     /// Writes `content` to a temporary file and renames it to `path`. A reader sees all old or all new bytes.
     pub(crate) fn write(&self, path: &FilePath, content: &[u8]) -> Result<(), EnvError> {
+        self.publish(self.prepare(path, content)?)
+    }
+
+    /// Writes `content` to a temporary file beside `path` and syncs it.
+    fn prepare<'a>(&self, path: &'a FilePath, content: &[u8]) -> Result<Prepared<'a>, EnvError> {
         let failed = |error| describe(path.as_str(), &error);
         let Some(parent) = path.parent() else { return Err(invalid(path.as_str(), "it is the root")) };
         let before = match self.directory.symlink_metadata(on_disk(path)) {
@@ -180,7 +233,7 @@ impl RootFiles {
         // One handle for all following calls, so that they use the same directory.
         let directory = parent;
         let parent = self.directory.open_dir(on_disk(&directory)).map_err(failed)?;
-        if self.swept.lock().unwrap_or_else(PoisonError::into_inner).insert(directory) {
+        if self.swept.lock().unwrap_or_else(PoisonError::into_inner).insert(directory.clone()) {
             temp_files::sweep(&parent);
         }
         #[cfg(unix)]
@@ -201,15 +254,24 @@ impl RootFiles {
                 file.set_permissions(like.permissions(file.metadata()?.permissions()))?;
             }
             file.write_all(content)?;
-            file.sync_content()?;
-            parent.rename(&temporary, &parent, path.name())
+            file.sync_content()
         })();
         if let Err(error) = written {
             // The temporary file may not exist, and the first error is the one to report.
             let _ = parent.remove_file(&temporary);
             return Err(failed(error));
         }
-        sync_directory(&parent);
+        Ok(Prepared { path, directory, parent, temporary })
+    }
+
+    /// Renames the temporary file to its target.
+    fn publish(&self, Prepared { path, directory, parent, temporary }: Prepared<'_>) -> Result<(), EnvError> {
+        if let Err(error) = parent.rename(&temporary, &parent, path.name()) {
+            // The first error is the one to report.
+            let _ = parent.remove_file(&temporary);
+            return Err(describe(path.as_str(), &error));
+        }
+        self.late_sync.sync(directory, parent);
         Ok(())
     }
 
@@ -336,16 +398,6 @@ impl Tree for RootFiles {
 /// Returns the metadata of the file or directory `name` of `directory`; `None` for other kinds.
 pub(crate) fn entry_metadata(directory: &Dir, name: &str) -> Option<Metadata> {
     to_metadata(&directory.symlink_metadata(name).ok()?)
-}
-
-/// Syncs a directory, so that a rename survives a power cut. A failure is ignored: the rename is done anyway.
-pub(crate) fn sync_directory(directory: &Dir) {
-    // Opened as a file: a `Dir` may be a handle of the path only, which cannot be synced.
-    if cfg!(unix)
-        && let Ok(directory) = directory.open_with(".", &reading())
-    {
-        let _ = directory.sync_all();
-    }
 }
 
 /// Gives a new file the owner and group of the file it replaces, as far as permitted.

@@ -82,6 +82,39 @@ fn a_written_file_is_on_the_disk_before_it_has_its_name() {
     crate::files::synced::check(&disk.root().join("a.txt"));
 }
 
+#[test]
+fn a_file_keeps_its_content_until_the_first_step_ends() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let disk = Disk::new(|_| "//- a.txt\nold\n".to_owned());
+    let (environment, root) = (disk.environment(), disk.root());
+    let is_prepared = |root: &std::path::Path| {
+        fs::read_dir(root).unwrap().any(|entry| entry.unwrap().file_name().to_string_lossy().ends_with(".emend-tmp"))
+    };
+    // The new content is prepared while the step runs; only its name is missing.
+    let step = || {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while !is_prepared(&root) && std::time::Instant::now() < deadline {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(is_prepared(&root));
+        // Longer than the preparation of a few bytes takes.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert_eq!(fs::read(root.join("a.txt")).unwrap(), b"old\n");
+        Ok(())
+    };
+    let change = FileChange {
+        path: path("a.txt"),
+        before: Some(b"old\n".to_vec()),
+        after: Some(b"new\n".to_vec()),
+        mode_of: None,
+        executable: None,
+        over_read_only: false,
+    };
+    runtime.block_on(environment.change_after(&step, &[change])).unwrap();
+    assert_eq!(fs::read(root.join("a.txt")).unwrap(), b"new\n");
+    assert!(!is_prepared(&root));
+}
+
 fn path(path: &str) -> FilePath {
     FilePath::clean(path).unwrap()
 }

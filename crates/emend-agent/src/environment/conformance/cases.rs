@@ -1,7 +1,9 @@
 //! Cases for reading, writing, listing and searching.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::{Outcome, expect, expect_code, glob, grep, list, names, own, query, read, resolve, succeed, write};
-use crate::environment::{Access, EntryKind, ExecutionEnvironment, FileChange, FilePath};
+use crate::environment::{Access, EntryKind, EnvError, ExecutionEnvironment, FileChange, FilePath};
 
 pub(super) async fn names_itself(environment: &dyn ExecutionEnvironment) -> Outcome {
     let platforms = ["linux", "darwin", "windows", "wasm"];
@@ -120,15 +122,66 @@ pub(super) async fn removes_only_files(environment: &dyn ExecutionEnvironment) -
     expect("a directory stays when its last file goes", glob(environment, "src/deep/er", "*").await?, Vec::new())
 }
 
-pub(super) async fn changes_all_files_or_none(environment: &dyn ExecutionEnvironment) -> Outcome {
-    let change = |path: &str, before: Option<&str>, after: Option<&str>| FileChange {
+fn change(path: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
+    FileChange {
         path: FilePath::clean(path).unwrap_or_default(),
         before: before.map(|text| text.as_bytes().to_vec()),
         after: after.map(|text| text.as_bytes().to_vec()),
         mode_of: None,
         executable: None,
         over_read_only: false,
+    }
+}
+
+pub(super) async fn reads_what_may_not_exist(environment: &dyn ExecutionEnvironment) -> Outcome {
+    for (path, content) in [
+        ("data/no-end.txt", Some("needle")),
+        ("data/empty.txt", Some("")),
+        ("data/missing.txt", None),
+        ("missing/missing.txt", None),
+    ] {
+        let found = environment.read_existing(&FilePath::clean(path).unwrap_or_default()).await;
+        let expected = content.map(|text| text.as_bytes().to_vec());
+        expect(format!("content of {path}"), succeed("read_existing", found)?, expected)?;
+    }
+    let directory = FilePath::root().join("data");
+    expect_code("read_existing of a directory", environment.read_existing(&directory).await, "invalid_argument")
+}
+
+#[cfg(not(target_family = "wasm"))]
+pub(super) async fn changes_after_the_first_step(environment: &dyn ExecutionEnvironment) -> Outcome {
+    let edit = change("data/no-end.txt", Some("needle"), Some("thread"));
+    let create = change("fresh/deep/new.txt", None, Some("new"));
+    let remove = change("data/empty.txt", Some(""), None);
+    let before = list(environment, ".", 9).await?;
+    let refused = || Err(EnvError::Unsupported { what: "this step" });
+    for changes in [vec![edit.clone()], vec![create.clone()], vec![remove.clone()], vec![edit.clone(), create.clone()]]
+    {
+        let what = format!("{} changes from {} on after a failed step", changes.len(), changes[0].path);
+        expect_code(&what, environment.change_after(&refused, &changes).await, "unsupported")?;
+        expect(format!("files after {what}"), list(environment, ".", 9).await?, before.clone())?;
+        expect("content after a failed step", read(environment, "data/no-end.txt").await?, b"needle".to_vec())?;
+    }
+    let n_calls = AtomicUsize::new(0);
+    let counted = || {
+        n_calls.fetch_add(1, Ordering::SeqCst);
+        Ok(())
     };
+    let stale = change("data/no-end.txt", Some("something else"), Some("thread"));
+    expect_code("a stale change", environment.change_after(&counted, &[stale]).await, "stale")?;
+    expect("content after a stale change", read(environment, "data/no-end.txt").await?, b"needle".to_vec())?;
+    n_calls.store(0, Ordering::SeqCst);
+    for changes in [&[edit][..], &[create], &[remove]] {
+        succeed("a change after a step", environment.change_after(&counted, changes).await)?;
+    }
+    expect("calls of the first step", n_calls.load(Ordering::SeqCst), 3)?;
+    expect("the changed file", read(environment, "data/no-end.txt").await?, b"thread".to_vec())?;
+    expect("the new file", read(environment, "fresh/deep/new.txt").await?, b"new".to_vec())?;
+    let removed = environment.metadata(&FilePath::root().join("data/empty.txt")).await;
+    expect("the removed file", succeed("metadata", removed)?.is_some(), false)
+}
+
+pub(super) async fn changes_all_files_or_none(environment: &dyn ExecutionEnvironment) -> Outcome {
     let before = list(environment, "data", 9).await?;
     let good = [
         change("data/no-end.txt", Some("needle"), Some("thread")),

@@ -50,8 +50,8 @@ impl Case {
 }
 
 macro_rules! list {
-    ($($module:ident::$name:ident),* $(,)?) => {
-        &[$(Case { name: stringify!($name), check: |environment| Box::pin($module::$name(environment)) },)*]
+    ($($(#[$only:meta])? $module:ident::$name:ident),* $(,)?) => {
+        &[$($(#[$only])? Case { name: stringify!($name), check: |environment| Box::pin($module::$name(environment)) },)*]
     };
 }
 
@@ -60,12 +60,15 @@ pub const CASES: &[Case] = list![
     cases::names_itself,
     cases::reads_bytes_as_they_are,
     cases::reads_no_directories,
+    cases::reads_what_may_not_exist,
     cases::knows_what_paths_are,
     cases::writes_and_creates_parents,
     cases::writes_through_links,
     cases::writes_only_files,
     cases::removes_only_files,
     cases::changes_all_files_or_none,
+    #[cfg(not(target_family = "wasm"))]
+    cases::changes_after_the_first_step,
     cases::lists_sorted_to_a_depth,
     cases::lists_only_directories,
     cases::globs_what_a_walk_finds,

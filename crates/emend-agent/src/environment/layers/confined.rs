@@ -12,6 +12,8 @@ use emend_llm::{BoxFuture, CancelToken, Shared};
 
 use crate::approval::Hidden;
 use crate::environment::FileMatches;
+#[cfg(not(target_family = "wasm"))]
+use crate::environment::FirstStep;
 use crate::environment::GitSnapshot;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::walk::above;
@@ -140,6 +142,13 @@ impl ExecutionEnvironment for Confined {
         }
     }
 
+    fn read_existing<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Vec<u8>>, EnvError>> {
+        match self.check(path) {
+            Ok(()) => self.inner.read_existing(path),
+            Err(refused) => refused,
+        }
+    }
+
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {
         match self.check(path) {
             Ok(()) => self.inner.write(path, content),
@@ -157,6 +166,18 @@ impl ExecutionEnvironment for Confined {
     fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>> {
         match changes.iter().find_map(|change| self.check(&change.path).err()) {
             None => self.inner.change(changes),
+            Some(refused) => refused,
+        }
+    }
+
+    #[cfg(not(target_family = "wasm"))]
+    fn change_after<'a>(
+        &'a self,
+        first: &'a dyn FirstStep,
+        changes: &'a [FileChange],
+    ) -> BoxFuture<'a, Result<(), EnvError>> {
+        match changes.iter().find_map(|change| self.check(&change.path).err()) {
+            None => self.inner.change_after(first, changes),
             Some(refused) => refused,
         }
     }

@@ -4,6 +4,8 @@ use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
 use crate::approval::Hidden;
 use crate::environment::FileMatches;
+#[cfg(not(target_family = "wasm"))]
+use crate::environment::FirstStep;
 use crate::environment::GitSnapshot;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::{
@@ -105,6 +107,11 @@ impl ExecutionEnvironment for Logging {
         self.tell("read", path.as_str(), self.inner.read(path), Vec::len)
     }
 
+    fn read_existing<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Vec<u8>>, EnvError>> {
+        let n_bytes = |found: &Option<Vec<u8>>| found.as_ref().map_or(0, Vec::len);
+        self.tell("read", path.as_str(), self.inner.read_existing(path), n_bytes)
+    }
+
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {
         let write = async move { self.inner.write(path, content).await.map(|()| content.len()) };
         let told = self.tell("write", path.as_str(), Box::pin(write), |bytes| *bytes);
@@ -118,6 +125,18 @@ impl ExecutionEnvironment for Logging {
     fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>> {
         let path = changes.first().map_or("", |change| change.path.as_str());
         let change = async move { self.inner.change(changes).await.map(|()| changes.len()) };
+        let told = self.tell("change", path, Box::pin(change), |n_files| *n_files);
+        Box::pin(async move { told.await.map(|_| ()) })
+    }
+
+    #[cfg(not(target_family = "wasm"))]
+    fn change_after<'a>(
+        &'a self,
+        first: &'a dyn FirstStep,
+        changes: &'a [FileChange],
+    ) -> BoxFuture<'a, Result<(), EnvError>> {
+        let path = changes.first().map_or("", |change| change.path.as_str());
+        let change = async move { self.inner.change_after(first, changes).await.map(|()| changes.len()) };
         let told = self.tell("change", path, Box::pin(change), |n_files| *n_files);
         Box::pin(async move { told.await.map(|_| ()) })
     }

@@ -51,6 +51,10 @@ impl ExecutionEnvironment for ReadOnly {
         self.inner.read(path)
     }
 
+    fn read_existing<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Vec<u8>>, EnvError>> {
+        self.inner.read_existing(path)
+    }
+
     fn write<'a>(&'a self, path: &'a FilePath, _content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {
         refuse(path)
     }

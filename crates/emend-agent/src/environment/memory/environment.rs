@@ -9,9 +9,7 @@ use crate::approval::Hidden;
 use crate::environment::FileMatches;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::resolve;
-use crate::environment::{
-    Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
-};
+use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
 
 impl ExecutionEnvironment for MemFs {
     fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>> {
@@ -37,7 +35,7 @@ impl ExecutionEnvironment for MemFs {
     }
 
     fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>> {
-        change_one_by_one(self, changes)
+        Box::pin(ready(self.change_now(changes)))
     }
 
     fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {

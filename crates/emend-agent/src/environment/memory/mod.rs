@@ -18,7 +18,7 @@ use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::gitignore::IgnoreRules;
 use crate::environment::resolve::{self, Node, Tree, invalid, not_found};
 use crate::environment::walk::{self, Filter};
-use crate::environment::{Access, DirEntry, EnvError, FilePath, GrepQuery, Metadata, in_order};
+use crate::environment::{Access, DirEntry, EnvError, FileChange, FilePath, GrepQuery, Metadata, in_order};
 pub use raw::RawEntry;
 use tree::{Directory, Entry, File};
 
@@ -448,6 +448,33 @@ impl MemFs {
             return Err(invalid(path.as_str(), "it is a link"));
         }
         self.put_file(path, content.to_vec())
+    }
+
+    /// Changes files: all of them or none.
+    fn change_now(&self, changes: &[FileChange]) -> Result<(), EnvError> {
+        let before = self.state().clone();
+        let done = changes.iter().try_for_each(|change| self.change_file(change));
+        if done.is_err() {
+            let mut state = self.state();
+            *state = State { ticks: state.ticks, ..before };
+        }
+        done
+    }
+
+    fn change_file(&self, change: &FileChange) -> Result<(), EnvError> {
+        let path = &change.path;
+        let old = match self.find(path) {
+            Some(Entry::Directory(_)) => return Err(EnvError::IsDirectory { path: path.to_string() }),
+            Some(_) => Some(self.file(path)?),
+            None => None,
+        };
+        if old.as_ref().map(|file| &file.content) != change.before.as_ref() {
+            return Err(EnvError::Changed { path: path.to_string() });
+        }
+        match &change.after {
+            Some(content) => self.write_now(path, content),
+            None => self.file(path).map(|_| drop(self.take(path))),
+        }
     }
 
     fn glob_now(&self, path: &FilePath, glob: &str) -> Result<Vec<DirEntry>, EnvError> {
