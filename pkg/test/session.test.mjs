@@ -501,3 +501,32 @@ test("a failing store is a warning, and an invalid one is rejected", async (t) =
   assert.deepEqual([...other.names()], ["sess_9"]);
   await assert.rejects(Agent.resume("sess_9", { store: other }), (error) => isEmendError(error, "unsupported"));
 });
+
+test("a new session starts over the same files and review, and the last one can be opened again", async () => {
+  const store = memoryStore();
+  const agent = await Agent.create({ files: { "a.txt": "Price\n" }, store });
+  const first = agent.sessionId;
+  await agent.newSession();
+  assert.equal(agent.sessionId, first, "a session without history goes on");
+  await agent.run("rename Price to Cost").result;
+  const [before, turns] = [agent.review(), agent.turns().length];
+  await agent.newSession();
+  assert.notEqual(agent.sessionId, first);
+  assert.deepEqual(agent.turns(), []);
+  assert.deepEqual(agent.review(), before);
+  await agent.run("rename Cost to Sum").result;
+  assert.equal((await agent.files.read("a.txt")).text, "Sum\n");
+  const second = agent.sessionId;
+  await agent.openSession(first);
+  assert.equal(agent.turns().length, turns);
+  await agent.openSession(second);
+  const run = agent.run("rename Sum to Total");
+  await assert.rejects(agent.newSession(), (error) => isEmendError(error, "busy"));
+  await run.result;
+  agent.close();
+  const bare = await Agent.create({ files: { "a.txt": "Price\n" } });
+  await bare.run("rename Price to Cost").result;
+  await assert.rejects(bare.newSession(), (error) => isEmendError(error, "configuration"));
+  await assert.rejects(agent.openSession(first), (error) => isEmendError(error, "closed"));
+  bare.close();
+});

@@ -141,6 +141,33 @@ export class Agent {
   }
 
   /**
+   * Starts a new session over the same files, review and undo order. The last one stays in the store, for
+   * {@link openSession}. A session without history goes on.
+   *
+   * @throws {BusyError} during a run.
+   * @throws {ConfigError} if the agent has no store.
+   */
+  async newSession(): Promise<void> {
+    this.#refuseIfBusy();
+    if (this.turns().length === 0) return;
+    const id = this.sessionId;
+    await this.#bridge.callAsync((handle) => handle.resume(id, true, 0));
+  }
+
+  /**
+   * Continues a session of the store over the present files, review and undo order.
+   *
+   * @throws {BusyError} during a run.
+   * @throws {ConfigError} if the agent has no store.
+   * @throws {EmendError} with code `not_found` if the store has no such session.
+   */
+  async openSession(id: string): Promise<void> {
+    this.#refuseIfBusy();
+    const wanted = requireText("the id", id);
+    await this.#bridge.callAsync((handle) => handle.resume(wanted, false, undefined));
+  }
+
+  /**
    * The session's id, for {@link resume}. It changes when a new session begins because a provider refused the last one.
    */
   get sessionId(): string {
