@@ -12,6 +12,7 @@ import type {
   Failure,
   FromWorker,
   ProjectInfo,
+  Restored,
   ToWorker,
 } from "./core/protocol.js";
 import type { Settings } from "./settings.js";
@@ -113,11 +114,8 @@ export async function startEngine(info: ProjectInfo, files: Contents, settings: 
 }
 
 /** Starts an engine with a project and the state that the browser keeps. Returns null if there is none. */
-export async function restoreEngine(
-  id: string,
-  settings: Settings,
-): Promise<{ engine: Engine; info: ProjectInfo; exact: boolean } | null> {
-  const restored = (await call("restore", [id, settings])) as Awaited<ReturnType<CoreApi["restore"]>>;
+export async function restoreEngine(id: string, settings: Settings): Promise<(Restored & { engine: Engine }) | null> {
+  const restored = (await call("restore", [id, settings])) as Restored | null;
   return restored && { ...restored, engine: engineOf(++session) };
 }
 

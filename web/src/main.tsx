@@ -9,6 +9,8 @@ import "./styles/editor.css";
 import "./styles/chat.css";
 import { restrictStyles } from "./style-nonce.js";
 import { App } from "./ui/app.js";
+import { loadLater } from "./ui/later.js";
+import { loadMarkdown } from "./ui/markdown.js";
 
 restrictStyles();
 
@@ -18,3 +20,5 @@ document.documentElement.dataset.theme = loadTheme();
 const root = document.getElementById("app");
 if (root) render(<App />, root);
 void start();
+void loadMarkdown();
+loadLater();

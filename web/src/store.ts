@@ -26,11 +26,15 @@ import { loadSettings, loadTheme, type Settings, type Theme } from "./settings.j
 /** The content of the middle pane. */
 export type View = "editor" | "review";
 
+/** The pane that a phone shows. */
+export type Pane = "files" | "text" | "review" | "chat";
+
 /** A modal dialog. At most one is open. */
 export type Dialog =
   | { readonly kind: "model" }
   | { readonly kind: "keys" }
   | { readonly kind: "new-file" }
+  | { readonly kind: "find"; readonly mode: "files" | "text" }
   | {
       readonly kind: "choice";
       readonly title: string;
@@ -85,8 +89,16 @@ export const openPath = signal<string | null>(null);
 /** Why the open file has no text to show, or null if it has. */
 export const unreadable = signal<string | null>(null);
 export const view = signal<View>("editor");
+export const pane = signal<Pane>("text");
+/** Paths of the files with a tab, in the order of their opening. */
+export const tabs = signal<readonly string[]>([]);
 export const cursor = signal<CursorPlace>({ line: 1, column: 1, hunk: -1 });
 export const chat = signal<ChatState>(EMPTY_CHAT);
+/** The conversations of the project. That of `conversation` is in `chat`. */
+export const chats = signal<readonly ChatState[]>([EMPTY_CHAT]);
+export const conversation = signal(0);
+/** Times at which the current run began and its last event came, in milliseconds. */
+export const runTimes = signal({ began: 0, lastEvent: 0 });
 export const draft = signal("");
 export const settings = signal<Settings>(loadSettings());
 export const theme = signal<Theme>(loadTheme());

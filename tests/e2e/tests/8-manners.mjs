@@ -90,21 +90,29 @@ export const tests = {
     for (const width of [320, 390, 820, 1440]) {
       await page.setViewportSize({ width, height: width < 500 ? 700 : 900 });
       await check(width, "first");
+      const isPhone = width <= 640;
+      const show = (pane) =>
+        page.getByRole("navigation", { name: "Panes" }).getByRole("button", { name: pane }).click();
+      if (isPhone) await show("Chat");
+      await check(width, "chat");
       await app.ask(width === 320 ? RENAME : "hello");
       await page.getByRole("button", { name: "Stop" }).waitFor();
       await check(width, "running");
       await app.finished();
+      if (isPhone) await show("Text");
       await app.hunks(1);
       await check(width, "editor");
-      await app.showReview();
+      if (isPhone) await show("Review");
+      else await app.showReview();
       await app.cards.first().waitFor();
       await check(width, "review");
-      await page.getByRole("tab", { name: /README/ }).click();
+      if (isPhone) await show("Text");
+      else await page.getByRole("tab", { name: /README/ }).click();
     }
     await page.setViewportSize({ width: 320, height: 700 });
-    await page.getByRole("button", { name: "Show files" }).click();
+    await page.getByRole("navigation", { name: "Panes" }).getByRole("button", { name: "Files" }).click();
     await check(320, "files");
-    await page.keyboard.press("Escape");
+    await page.getByRole("navigation", { name: "Panes" }).getByRole("button", { name: "Chat" }).click();
     await page.getByRole("button", { name: /^Model:/ }).click();
     await check(320, "dialog");
     await page.keyboard.press("Escape");

@@ -6,8 +6,10 @@ import {
   engineOrNull,
   filesShown,
   openPath,
+  pane,
   showError,
   spoken,
+  tabs,
   unreadable,
   view,
   waiting,
@@ -29,9 +31,14 @@ export function takeOver(): void {
   editor.focus();
 }
 
+/** Number of files with a tab. The oldest tab is closed for another one. */
+const TABS_MAX = 8;
+
 /** Opens a file and, if `hunk` is given, scrolls to that hunk. */
 export async function openFile(path: string, hunk?: string | "first" | "last"): Promise<void> {
   filesShown.value = false;
+  pane.value = "text";
+  if (!tabs.value.includes(path)) tabs.value = [...tabs.value, path].slice(-TABS_MAX);
   const hidden = view.value !== "editor";
   view.value = "editor";
   if (path !== openPath.value || editor.shownPath !== path) {
@@ -47,6 +54,23 @@ export async function openFile(path: string, hunk?: string | "first" | "last"): 
   // A hidden editor has no size, and cannot scroll before it is drawn.
   if (hidden) await new Promise(requestAnimationFrame);
   editor.goToHunk(hunk);
+}
+
+/** Opens a file at a line. */
+export async function openLine(path: string, line: number): Promise<void> {
+  await openFile(path);
+  editor.goToLine(line);
+}
+
+/** Closes the tab of a file. The file to its left is shown instead, if it was shown. */
+export async function closeTab(path: string): Promise<void> {
+  const at = tabs.value.indexOf(path);
+  const rest = tabs.value.filter((each) => each !== path);
+  tabs.value = rest;
+  if (path !== openPath.value) return;
+  const next = rest[Math.max(at - 1, 0)];
+  if (next === undefined) closeFile();
+  else await openFile(next);
 }
 
 /** Unfolds the parent folders of `path` in the tree. */

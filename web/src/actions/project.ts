@@ -4,7 +4,6 @@
  * Only accepted text and the user's own lines are saved. Pending edits never reach the disk.
  */
 import { batch } from "@preact/signals";
-import { EMPTY_CHAT } from "../chat-state.js";
 import {
   describe,
   type Engine,
@@ -28,9 +27,7 @@ import {
 import { plural } from "../hunk-text.js";
 import { forgetWritten } from "../kept.js";
 import { claimProject, keepFolder, keptFolder, projectOfTab } from "../kept-folders.js";
-import { sampleProject } from "../sample.js";
 import {
-  chat,
   choose,
   closedFolders,
   currentEngine,
@@ -48,12 +45,14 @@ import {
   settings,
   showError,
   startProblem,
+  tabs,
   totals,
   unreadable,
   unsaved,
   waiting,
 } from "../store.js";
 import { baseName, foldedAtFirst } from "../tree.js";
+import { resetChats, showChat } from "./conversations.js";
 import { openFile } from "./edit.js";
 import { keptHunks, settleKept } from "./kept.js";
 import { refresh, resetState } from "./refresh.js";
@@ -77,7 +76,7 @@ export async function continueProject(id: string): Promise<boolean> {
       return false;
     }
     leaveRun();
-    chat.value = EMPTY_CHAT;
+    resetChats();
     const restored = await restoreEngine(id, settings.value);
     if (!restored) return false;
     const { engine, info, exact } = restored;
@@ -85,6 +84,8 @@ export async function continueProject(id: string): Promise<boolean> {
     const directory = await keptFolder(id);
     show(engine, { name, directory, skipped, sample });
     currentId = id;
+    for (let index = 0; index < restored.conversations; index++) showChat(index);
+    showChat(restored.conversation);
     await refresh();
     const path = (await engine.canvas()).path;
     if (path !== null) await openFile(path);
@@ -111,13 +112,14 @@ function show(engine: Engine, shown: typeof project.value): void {
   batch(() => {
     project.value = shown;
     openPath.value = null;
+    tabs.value = [];
     unreadable.value = null;
   });
 }
 
 /** Opens the bundled sample project. */
 export function openSample(): Promise<void> {
-  return replaceProject(async () => sampleProject());
+  return replaceProject(async () => (await import("../sample.js")).sampleProject());
 }
 
 /** Opens the folder that the user picks in the browser's dialog. */
@@ -175,7 +177,7 @@ async function useProject(next: Project): Promise<void> {
   if (directory) void keepFolder(info.id, directory);
   batch(() => {
     closedFolders.value = foldedAtFirst(Object.keys(next.files));
-    chat.value = EMPTY_CHAT;
+    resetChats();
     // A message that could not be sent because the engine had not loaded is kept.
     if (!isFirst) draft.value = "";
   });

@@ -79,6 +79,16 @@ async function confirmReject(count: number, fileCount: number): Promise<boolean>
   return answer === "reject";
 }
 
+/** Accepts or rejects hunks of several files in one step. */
+export function decideTogether(ids: readonly string[], decision: Decision): Promise<boolean> {
+  return attempt(decision, async () => {
+    const engine = currentEngine();
+    if (decision === "accept") await engine.accept(ids, false, "");
+    else return reject([...ids], "");
+    return true;
+  });
+}
+
 /** Undoes the user's last step, an edit or a decision. */
 export function undo(): Promise<void> {
   return step("Undid", "undo");

@@ -15,12 +15,14 @@ import {
   files,
   leaseHeld,
   notify,
+  runTimes,
   settings,
   showError,
   spoken,
   totals,
 } from "../store.js";
 import { baseName } from "../tree.js";
+import { showChat } from "./conversations.js";
 import { refresh, refreshSoon, showLease } from "./refresh.js";
 
 /** Whether the user stopped the current run. */
@@ -65,6 +67,7 @@ function takeBackMessage(text: string): void {
 async function run(text: string): Promise<void> {
   // Set before the first event, so that two quick clicks do not start two runs.
   chat.value = { ...chat.value, running: true, activity: "Thinking…" };
+  runTimes.value = { began: Date.now(), lastEvent: Date.now() };
   const engine = currentEngine();
   // Another project may be opened during the run. Later events of this run must not appear there.
   const isCurrent = (): boolean => engineOrNull() === engine;
@@ -89,12 +92,14 @@ async function run(text: string): Promise<void> {
 }
 
 /** Shows events of the engine. The end of a run appears last, when the page shows everything that the run changed. */
-async function receiveBatch({ events, lease, replayed }: EventBatch): Promise<void> {
+async function receiveBatch({ events, lease, conversation: index, offline, replayed }: EventBatch): Promise<void> {
+  showChat(index);
+  runTimes.value = { ...runTimes.value, lastEvent: Date.now() };
   const isEnd = events.at(-1)?.kind === "PROCESSING_END";
   const now = isEnd ? events.slice(0, -1) : events;
   batch(() => {
     let state = chat.value;
-    for (const event of now) state = reduce(state, event);
+    for (const event of now) state = reduce({ ...state, offline }, event);
     chat.value = state;
     if (!replayed) showLease(lease);
   });
@@ -102,7 +107,7 @@ async function receiveBatch({ events, lease, replayed }: EventBatch): Promise<vo
   if (isEnd && end) {
     active = null;
     if (!replayed) await refresh().catch(showError);
-    chat.value = reduce(chat.value, end);
+    chat.value = reduce({ ...chat.value, offline }, end);
   }
   if (!replayed) for (const event of now) follow(event);
 }

@@ -11,6 +11,7 @@ import {
   type FileMatches,
   init,
   isEmendError,
+  memoryStore,
   type Run,
   toZip,
 } from "emend";
@@ -23,6 +24,7 @@ import type {
   ModelChoice,
   ProjectInfo,
   Reading,
+  Restored,
   Scope,
   Snapshot,
   Step,
@@ -66,6 +68,10 @@ export class Core implements CoreApi {
   #at = 0;
   #batches = 0;
   #replaying = false;
+  #offline = true;
+  /** The sessions of the conversations, and the index of the open one. */
+  #sessions: string[] = [];
+  #conversation = 0;
 
   constructor(send: (batch: EventBatch) => Promise<void>) {
     this.#send = send;
@@ -78,13 +84,14 @@ export class Core implements CoreApi {
 
   async open(info: ProjectInfo, files: Contents, settings: Settings): Promise<void> {
     await this.#start(files, modelOf(settings));
+    this.#offline = settings.provider === "offline";
     const journal = new Journal(info.id);
     this.#journal = journal;
     await journal.begin(info, files);
     this.#note({ op: "model", model: choiceOf(settings) });
   }
 
-  async restore(id: string, settings: Settings): Promise<{ info: ProjectInfo; exact: boolean } | null> {
+  async restore(id: string, settings: Settings): Promise<Restored | null> {
     const kept = await loadKept(id);
     if (!kept) return null;
     await this.#start(kept.files, modelOf(settings));
@@ -98,7 +105,9 @@ export class Core implements CoreApi {
     }
     this.#journal = new Journal(id);
     this.#engine.configure({ model: modelOf(settings) });
-    return { info: kept.info, exact };
+    this.#offline = settings.provider === "offline";
+    const [conversation, conversations] = [this.#conversation, this.#sessions.length];
+    return { info: kept.info, exact, conversation, conversations };
   }
 
   projects(): Promise<readonly ProjectInfo[]> {
@@ -111,7 +120,8 @@ export class Core implements CoreApi {
 
   async #start(files: Contents, model: NonNullable<AgentOptions["model"]>): Promise<void> {
     const recorder = new Recorder((response) => this.#note({ op: "response", ...response }));
-    const agent = await Agent.create({ files, model, mode: "staged", fetch: recorder.fetch });
+    const agent = await Agent.create({ files, model, mode: "staged", fetch: recorder.fetch, store: memoryStore() });
+    [this.#sessions, this.#conversation] = [[agent.sessionId], 0];
     this.#abort?.abort();
     this.#agent?.close();
     this.#agent = agent;
@@ -236,15 +246,15 @@ export class Core implements CoreApi {
 
   async accept(ids: readonly string[], over: boolean, path: string): Promise<void> {
     this.#note({ op: "accept", ids, over, path });
+    this.#touch(path || null);
     await this.#engine.accept(ids, { over });
-    this.#touched.add(path);
     this.#step({ kind: "accept", path });
   }
 
   async reject(ids: readonly string[], dependents: "refuse" | "only" | "with", path: string): Promise<void> {
     this.#note({ op: "reject", ids, dependents, path });
+    this.#touch(path || null);
     await this.#engine.reject(ids, { dependents });
-    this.#touched.add(path);
     this.#step({ kind: "reject", path });
   }
 
@@ -307,11 +317,13 @@ export class Core implements CoreApi {
 
   async setModel(settings: Settings): Promise<void> {
     this.#engine.setModel(modelOf(settings));
+    this.#offline = settings.provider === "offline";
     this.#note({ op: "model", model: choiceOf(settings) });
   }
 
   /** Uses the model of a recorded run, without its key and without pauses. */
   useRecorded(choice: ModelChoice): void {
+    this.#offline = choice.provider === "offline";
     this.#engine.setModel(modelOf({ ...choice, pace: "instant", apiKey: "recorded", remember: false }));
   }
 
@@ -330,9 +342,17 @@ export class Core implements CoreApi {
       this.#note({ op: "seen" });
       const events = batch.splice(0);
       const [number, lease] = [++this.#batches, agent.canvas.state()];
-      sending = Promise.all([sending, this.#send({ number, events, lease, replayed: this.#replaying })]).then(
-        () => undefined,
-      );
+      sending = Promise.all([
+        sending,
+        this.#send({
+          number,
+          events,
+          lease,
+          conversation: this.#conversation,
+          offline: this.#offline,
+          replayed: this.#replaying,
+        }),
+      ]).then(() => undefined);
     };
     // While the model is slow, events must not wait for the next one.
     const timer = setInterval(flush, SLICE_MS);
@@ -364,6 +384,18 @@ export class Core implements CoreApi {
         this.#note({ op: "state", sum: this.stateSum() });
       }
     }
+  }
+
+  async converse(index: number): Promise<void> {
+    const engine = this.#engine;
+    // A change of the model may have started another session.
+    this.#sessions[this.#conversation] = engine.sessionId;
+    const id = this.#sessions[index];
+    if (id === undefined) await engine.newSession();
+    else await engine.openSession(id);
+    this.#note({ op: "converse", index });
+    this.#sessions[index] = engine.sessionId;
+    this.#conversation = index;
   }
 
   async steer(text: string): Promise<void> {
@@ -399,6 +431,8 @@ export class Core implements CoreApi {
         return this.noteSaved(op.path, op.text);
       case "remove":
         return this.remove(op.path);
+      case "converse":
+        return this.converse(op.index);
       case "steer":
         return this.steer(op.text);
       case "undo":

@@ -27,6 +27,7 @@ export type Op = { readonly at: number } & (
   | { readonly op: "acceptAll" | "rejectAll" | "canvas"; readonly path: string | null }
   | { readonly op: "undo" | "redo" | "takeBack" | "stop" | "seen" }
   | { readonly op: "saved"; readonly path: string; readonly text: string | null }
+  | { readonly op: "converse"; readonly index: number }
   | { readonly op: "model"; readonly model: ModelChoice }
   | { readonly op: "run" | "steer"; readonly text: string }
   | { readonly op: "end"; readonly failed: boolean }

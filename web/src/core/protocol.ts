@@ -67,15 +67,29 @@ export interface EventBatch {
   readonly number: number;
   readonly events: readonly AgentEvent[];
   readonly lease: CanvasState;
+  /** The conversation to which the events belong, counted from 0. */
+  readonly conversation: number;
+  /** Whether the offline model is in use, which counts characters as tokens. */
+  readonly offline: boolean;
   /** Whether the events are repeated from the journal. */
   readonly replayed: boolean;
+}
+
+/** A project as it was left. */
+export interface Restored {
+  readonly info: ProjectInfo;
+  /** Whether the state is as it was recorded. */
+  readonly exact: boolean;
+  /** The conversation that was open, and the number of conversations. */
+  readonly conversation: number;
+  readonly conversations: number;
 }
 
 /** The operations of the worker. Each of them is a message of the page and an answer. */
 export interface CoreApi {
   open(info: ProjectInfo, files: Contents, settings: Settings): Promise<void>;
   /** Opens a project from the journal and repeats its operations. Returns null if there is none. */
-  restore(id: string, settings: Settings): Promise<{ info: ProjectInfo; exact: boolean } | null>;
+  restore(id: string, settings: Settings): Promise<Restored | null>;
   /** Lists the projects in the journal, last opened first. */
   projects(): Promise<readonly ProjectInfo[]>;
   /** Whether operations are recorded, so that a reload of the page loses nothing. */
@@ -102,6 +116,8 @@ export interface CoreApi {
   setModel(settings: Settings): Promise<void>;
   /** Starts a run and resolves at its end. */
   run(text: string): Promise<void>;
+  /** Opens a conversation, or starts one if `index` is their number. Files and review stay. */
+  converse(index: number): Promise<void>;
   steer(text: string): Promise<void>;
   stop(): Promise<void>;
   preloadOffline(): Promise<void>;

@@ -6,7 +6,6 @@
  */
 import { defaultKeymap } from "@codemirror/commands";
 import { bracketMatching, indentOnInput } from "@codemirror/language";
-import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, Prec, type StateEffect, type Transaction } from "@codemirror/state";
 import {
   drawSelection,
@@ -21,6 +20,7 @@ import type { Hunk } from "../engine.js";
 import { altLetter } from "../keys.js";
 import { styleNonce } from "../style-nonce.js";
 import { fromEngine, OpenDocument } from "./document.js";
+import { loadFind } from "./find.js";
 import { hunkAtCursor, hunkDisplay, neighbourHunk, type PlacedHunk, placedHunks, setHunks } from "./hunks.js";
 import { loadLanguage } from "./languages.js";
 import { theme } from "./theme.js";
@@ -211,6 +211,15 @@ export class EditorController {
     return target !== undefined;
   }
 
+  /** Goes to a line, counted from 1. */
+  goToLine(number: number): void {
+    const view = this.#view;
+    if (!view) return;
+    const { from } = view.state.doc.line(Math.min(Math.max(number, 1), view.state.doc.lines));
+    view.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
+    view.focus();
+  }
+
   /** Goes to the hunk with this id, or to the first or last hunk. */
   goToHunk(which: string | "first" | "last"): void {
     const placed = this.#view ? placedHunks(this.#view.state) : [];
@@ -285,8 +294,8 @@ export class EditorController {
     const document = new OpenDocument(path, raw);
     const state = EditorState.create({ doc: document.initial, extensions: this.#extensions(path, language) });
     const file: OpenFile = { document, language, state, scroll: null };
-    void loadLanguage(path).then((extension) => {
-      const effects = language.reconfigure(extension);
+    void Promise.all([loadFind(), loadLanguage(path)]).then((extensions) => {
+      const effects = language.reconfigure(extensions);
       if (this.#shown === file && this.#view) this.#view.dispatch({ effects });
       else file.state = file.state.update({ effects }).state;
     }, this.#hooks.failed);
@@ -298,7 +307,7 @@ export class EditorController {
       EditorView.cspNonce.of(styleNonce),
       Prec.highest(EditorView.domEventHandlers({ keydown: (event, view) => this.#altKey(event, view) })),
       keymap.of(this.#keys()),
-      keymap.of([...searchKeymap, ...defaultKeymap]),
+      keymap.of(defaultKeymap),
       lineNumbers(),
       highlightActiveLine(),
       highlightActiveLineGutter(),
@@ -306,8 +315,6 @@ export class EditorController {
       drawSelection(),
       indentOnInput(),
       bracketMatching(),
-      search({ top: true }),
-      highlightSelectionMatches(),
       EditorState.allowMultipleSelections.of(true),
       EditorView.lineWrapping,
       EditorView.contentAttributes.of({

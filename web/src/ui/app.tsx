@@ -1,4 +1,5 @@
 /** The whole page: its three panes, toasts, dialogs, and the keys that work everywhere. */
+import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { takeOver } from "../actions/edit.js";
 import { hasUnsettled, openDrop, save } from "../actions/project.js";
@@ -7,10 +8,12 @@ import { redo, undo } from "../actions/review.js";
 import { altLetter } from "../keys.js";
 import {
   chat,
+  dialog,
   dropping,
   editor,
   filesShown,
   leaseHeld,
+  pane,
   project,
   spoken,
   spokenUrgent,
@@ -21,10 +24,13 @@ import {
   view,
 } from "../store.js";
 import { ChatPane } from "./chat-pane.js";
-import { Dialogs } from "./dialogs.js";
 import { EditorPane } from "./editor-pane.js";
 import { FilesPane } from "./files-pane.js";
+import { later } from "./later.js";
+import { PaneBar, shownPane } from "./pane-bar.js";
 import { TopBar } from "./top-bar.js";
+
+const Dialogs = later(async () => (await import("./dialogs.js")).Dialogs);
 
 export function App() {
   useEffect(listen, []);
@@ -44,7 +50,7 @@ export function App() {
     document.title = title;
   }, [title]);
   return (
-    <div class="app">
+    <div class="app" data-pane={shownPane()}>
       <TopBar />
       <div class="panes">
         <FilesPane />
@@ -53,6 +59,7 @@ export function App() {
         <EditorPane />
         <ChatPane />
       </div>
+      <PaneBar />
       <ToastView />
       {dropping.value && (
         <div class="drop-target">
@@ -119,6 +126,14 @@ function ToastView() {
   );
 }
 
+// A phone shows the pane of the chosen view.
+let lastView = view.peek();
+effect(() => {
+  if (view.value === lastView) return;
+  lastView = view.value;
+  pane.value = lastView === "review" ? "review" : "text";
+});
+
 function listen(): () => void {
   const onUnload = (event: BeforeUnloadEvent): void => {
     if (hasUnsettled()) event.preventDefault();
@@ -150,7 +165,10 @@ function onDrag(event: DragEvent): void {
 function onKey(event: KeyboardEvent): void {
   if (document.querySelector("dialog[open]")) return;
   const command = (event.ctrlKey || event.metaKey) && !event.altKey;
-  if (command && event.key.toLowerCase() === "s") void save();
+  const key = event.key.toLowerCase();
+  if (command && key === "s") void save();
+  else if (command && key === "p" && !event.shiftKey) dialog.value = { kind: "find", mode: "files" };
+  else if (command && key === "f" && event.shiftKey) dialog.value = { kind: "find", mode: "text" };
   else if (command && "zy".includes(event.key.toLowerCase()) && !takesText(event.target)) {
     void (event.shiftKey || event.key.toLowerCase() === "y" ? redo() : undo());
   } else if (event.key === "F6") nextPane(event.shiftKey ? -1 : 1);

@@ -1,25 +1,30 @@
 /** The assistant pane: the conversation, the current activity, and the message box. */
+import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { allChats, chatTitle, openChat } from "../actions/conversations.js";
 import { continueProject } from "../actions/project.js";
 import { send, stop } from "../actions/run.js";
 import { advise, type Remedy } from "../advice.js";
-import type { EndEntry, Entry, LeaseEntry, NoticeEntry } from "../chat-state.js";
+import type { EndEntry, Entry, LeaseEntry, NoticeEntry, ToolEntry } from "../chat-state.js";
 import { plural, signed } from "../hunk-text.js";
 import { memo } from "../memo.js";
 import { reveal } from "../reveal.js";
-import { forgottenProvider } from "../settings.js";
-import { chat, dialog, draft, kept, project, settings, totals, view } from "../store.js";
+import { forgottenProvider, serverOf } from "../settings.js";
+import { chat, conversation, dialog, draft, kept, project, runTimes, settings, totals, view } from "../store.js";
 import { baseName } from "../tree.js";
+import { CopyButton } from "./copy-button.js";
 import { examples } from "./examples.js";
 import { Icon } from "./icons.js";
 import { Markdown } from "./markdown.js";
-import { ToolRow } from "./tool-row.js";
+import { ToolGroup, ToolRow } from "./tool-row.js";
+import { ToolButton } from "./top-bar.js";
 
 export function ChatPane() {
   return (
     <aside class="chat-pane" aria-label="Assistant">
       <div class="pane-head">
         <h2>Assistant</h2>
+        <Conversations />
         <span class="spacer" />
         <ModelButton />
       </div>
@@ -27,6 +32,38 @@ export function ChatPane() {
       <PendingBar />
       <Composer />
     </aside>
+  );
+}
+
+function Conversations() {
+  const all = allChats();
+  const { running, entries } = chat.value;
+  return (
+    <>
+      <ToolButton
+        icon="add"
+        label="New conversation"
+        disabled={running || entries.length === 0}
+        onClick={() => {
+          void openChat().then(() => document.querySelector<HTMLElement>(".composer textarea")?.focus());
+        }}
+      />
+      {all.length > 1 && (
+        <select
+          class="chat-select"
+          aria-label="Conversation"
+          value={conversation.value}
+          disabled={running}
+          onChange={(event) => void openChat(Number(event.currentTarget.value))}
+        >
+          {all.map((state, index) => (
+            <option key={index} value={index}>
+              {index + 1}: {reveal(chatTitle(state)).slice(0, 60)}
+            </option>
+          ))}
+        </select>
+      )}
+    </>
   );
 }
 
@@ -88,7 +125,17 @@ function Transcript() {
         top.current = node.scrollTop;
       }}
     >
-      {entries.length === 0 ? <Welcome /> : entries.map((entry) => <EntryView key={entry.id} entry={entry} />)}
+      {entries.length === 0 ? (
+        <Welcome />
+      ) : (
+        grouped(entries).map((item) =>
+          Array.isArray(item) ? (
+            <ToolGroup key={item[0]?.id} entries={item} />
+          ) : (
+            <EntryView key={item.id} entry={item} />
+          ),
+        )
+      )}
       {waiting.map((text, index) => (
         <div class="entry user waiting" key={index}>
           <span class="visually-hidden">You: </span>
@@ -102,6 +149,25 @@ function Transcript() {
 
 /** The provider that was used before the page was loaded, and cannot be used without its key. */
 const forgotten = forgottenProvider();
+
+/** Number of calls of one tool in a row from which on they are one line. */
+const GROUP_MIN = 5;
+
+/** Puts calls of one tool that follow each other into groups. */
+function grouped(entries: readonly Entry[]): (Entry | ToolEntry[])[] {
+  const items: (Entry | ToolEntry[])[] = [];
+  for (let at = 0; at < entries.length; ) {
+    const first = entries[at]!;
+    let end = at + 1;
+    if (first.kind === "tool") {
+      for (let next = entries[end]; next?.kind === "tool" && next.name === first.name; next = entries[end]) end += 1;
+    }
+    if (end - at >= GROUP_MIN) items.push(entries.slice(at, end) as ToolEntry[]);
+    else items.push(...entries.slice(at, end));
+    at = end;
+  }
+  return items;
+}
 
 function Welcome() {
   const offline = settings.value.provider === "offline";
@@ -178,6 +244,7 @@ const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
         <div class={entry.streaming ? "entry assistant streaming" : "entry assistant"}>
           <span class="visually-hidden">Assistant: </span>
           <Markdown text={entry.text} />
+          {!entry.streaming && entry.text.length > 200 && <CopyButton text={entry.text} label="Copy the answer" />}
         </div>
       );
     case "reasoning":
@@ -263,8 +330,12 @@ function End({ entry }: { entry: EndEntry }) {
     const failed = entry.failedCalls > 0 ? `, ${entry.failedCalls.toLocaleString("en")} failed` : "";
     parts.push(plural(entry.toolCalls, "tool call") + failed);
   }
-  const tokens = (entry.usage?.input_tokens ?? 0) + (entry.usage?.output_tokens ?? 0);
-  if (tokens > 0) parts.push(plural(tokens, "token"));
+  const { input_tokens: input, output_tokens: output } = entry.usage ?? { input_tokens: 0, output_tokens: 0 };
+  if (input + output > 0) {
+    parts.push(
+      `${plural(input + output, "token")}: ${input.toLocaleString("en")} in, ${output.toLocaleString("en")} out`,
+    );
+  }
   return <div class="entry end">{parts.join(" · ")}</div>;
 }
 
@@ -280,7 +351,7 @@ function PendingBar() {
       {running ? (
         <span class="activity">
           <span class="pulse" />
-          {activity}
+          <Activity activity={activity} />
         </span>
       ) : changes === 0 ? (
         <span class="faint">No changes to review</span>
@@ -303,6 +374,35 @@ function PendingBar() {
       </button>
     </div>
   );
+}
+
+/** Time in milliseconds without an event after which the page says that the provider is silent. */
+const SILENCE_MS = 15_000;
+
+/** The activity with its duration, or the silence of the provider. */
+function Activity({ activity }: { activity: string }) {
+  const now = useSignal(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => {
+      now.value = Date.now();
+    }, 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  const { began, lastEvent } = runTimes.value;
+  const server = serverOf(settings.value);
+  const silent = now.value - lastEvent;
+  const isSilent = server !== null && silent > SILENCE_MS;
+  const seconds = Math.max(0, Math.floor((now.value - began) / 1_000));
+  return (
+    <>
+      {isSilent ? `No answer yet from ${new URL(server).host}` : activity}{" "}
+      {seconds > 0 && <span class="faint">{duration(seconds)}</span>}
+    </>
+  );
+}
+
+function duration(seconds: number): string {
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 function Composer() {

@@ -6,6 +6,7 @@ import { plural } from "../hunk-text.js";
 import { keyName } from "../keys.js";
 import { reveal } from "../reveal.js";
 import { type Dialog, dialog } from "../store.js";
+import { FindDialog } from "./find-dialog.js";
 import { KeptDialog } from "./kept-dialog.js";
 import { closeDialog, Modal } from "./modal.js";
 import { ModelDialog } from "./model-dialog.js";
@@ -19,6 +20,8 @@ export function Dialogs() {
       return <ModelDialog />;
     case "keys":
       return <KeysDialog />;
+    case "find":
+      return <FindDialog key={open.mode} mode={open.mode} />;
     case "new-file":
       return <NewFileDialog />;
     case "choice":
@@ -169,6 +172,8 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     "Anywhere",
     [
       ["Ctrl+S", "Save all accepted text"],
+      ["Ctrl+P", "Open a file by a part of its name"],
+      ["Ctrl+Shift+F", "Find a text in all files"],
       ["F6, Shift+F6", "Next, previous part of the page"],
       ["Alt+R", "Switch between review and editor"],
     ],

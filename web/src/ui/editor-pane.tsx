@@ -1,6 +1,6 @@
 /** The middle pane: the open file with its hunks, or the review of all files. */
 import { useEffect, useRef } from "preact/hooks";
-import { takeOver } from "../actions/edit.js";
+import { closeTab, openFile, takeOver } from "../actions/edit.js";
 import { openSample, save } from "../actions/project.js";
 import { acceptAll, rejectAll } from "../actions/review.js";
 import { languageName } from "../editor/languages.js";
@@ -16,6 +16,7 @@ import {
   opening,
   openPath,
   startProblem,
+  tabs,
   totals,
   unreadable,
   unsaved,
@@ -24,8 +25,10 @@ import {
 } from "../store.js";
 import { baseName, folderOf } from "../tree.js";
 import { Icon } from "./icons.js";
-import { ReviewPane } from "./review-pane.js";
+import { later } from "./later.js";
 import { ToolButton } from "./top-bar.js";
+
+const ReviewPane = later(async () => (await import("./review-pane.js")).ReviewPane);
 
 export function EditorPane() {
   const reviewing = view.value === "review";
@@ -47,9 +50,17 @@ export function EditorPane() {
 function ViewTabs() {
   const path = openPath.value;
   const { changes } = totals.value;
+  const at = tabs.value.indexOf(path ?? "");
+  const others = tabs.value.filter((each) => each !== path);
   return (
     <div class="view-tabs" role="tablist" aria-label="View" onKeyDown={onTabKey}>
-      <button {...tab("editor")}>
+      {others.slice(0, at).map(fileTab)}
+      <button
+        {...tab("editor")}
+        onAuxClick={(event) => {
+          if (event.button === 1 && path !== null) void closeTab(path);
+        }}
+      >
         {path === null ? (
           "No file open"
         ) : (
@@ -60,11 +71,35 @@ function ViewTabs() {
           </>
         )}
       </button>
+      {others.slice(Math.max(at, 0)).map(fileTab)}
       <button {...tab("review")}>
         Review changes
         <span class={changes === 0 ? "count zero" : "count"}>{changes.toLocaleString("en")}</span>
       </button>
     </div>
+  );
+}
+
+/** The tab of a file that is not shown. The Tab key does not reach it, and Delete or a middle click closes it. */
+function fileTab(path: string) {
+  const name = reveal(baseName(path));
+  return (
+    <button
+      key={path}
+      class="view-tab"
+      type="button"
+      role="tab"
+      tabIndex={-1}
+      aria-selected={false}
+      title={`${reveal(path)}\nMiddle click closes the tab.`}
+      onClick={() => void openFile(path)}
+      onAuxClick={(event) => {
+        if (event.button === 1) void closeTab(path);
+      }}
+    >
+      <span class="tab-name">{name}</span>
+      {unsaved.value.has(path) && <span class="dot unsaved" role="img" aria-label="unsaved" />}
+    </button>
   );
 }
 
@@ -86,10 +121,22 @@ function tab(name: View) {
 }
 
 function onTabKey(event: KeyboardEvent): void {
-  if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-  view.value = view.value === "editor" ? "review" : "editor";
-  document.getElementById(`tab-${view.value}`)?.focus();
+  if (event.key === "Delete" && view.value === "editor" && openPath.value !== null) void closeTab(openPath.value);
+  else if (event.key === "ArrowLeft" || event.key === "ArrowRight") stepTab(event.key === "ArrowRight" ? 1 : -1);
+  else return;
   event.preventDefault();
+}
+
+/** Goes to the next or previous tab: the open files, then the review. */
+function stepTab(direction: 1 | -1): void {
+  const files: readonly (string | null)[] = tabs.value.length > 0 ? tabs.value : [openPath.value];
+  const at = view.value === "review" ? files.length : files.indexOf(openPath.value);
+  const next = (at + direction + files.length + 1) % (files.length + 1);
+  const path = files[next];
+  if (next === files.length) view.value = "review";
+  else if (path == null || path === openPath.value) view.value = "editor";
+  else void openFile(path);
+  requestAnimationFrame(() => document.getElementById(`tab-${view.value}`)?.focus());
 }
 
 /** The toolbar of the open file: its pending hunks, moving between them, and decisions on all of them. */

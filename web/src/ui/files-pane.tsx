@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";
 import { plural, signed } from "../hunk-text.js";
+import { keyName } from "../keys.js";
 import { reveal } from "../reveal.js";
 import { closedFolders, dialog, files, filesShown, openPath, project, totals, unsaved, view } from "../store.js";
 import { type TreeRow, treeRows } from "../tree.js";
@@ -16,6 +17,13 @@ export function FilesPane() {
         <h2>Files</h2>
         <span class="faint">{files.value.length}</span>
         <span class="spacer" />
+        <ToolButton
+          icon="find"
+          label={`Find in files (${keyName("Ctrl+Shift+F")})`}
+          onClick={() => {
+            dialog.value = { kind: "find", mode: "text" };
+          }}
+        />
         <ToolButton
           icon="add"
           label="New file"

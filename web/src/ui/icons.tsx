@@ -12,6 +12,8 @@ const PATHS = {
   undo: "M6 4L3 7l3 3M3 7h6a4 4 0 010 6H7",
   redo: "M10 4l3 3-3 3M13 7H7a4 4 0 000 6h2",
   up: "M8 13V3M4 7l4-4 4 4",
+  find: "M7 2.5a4.5 4.5 0 100 9 4.5 4.5 0 000-9zM10.3 10.3l3.2 3.2",
+  copy: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
   stop: "M4.5 4.5h7v7h-7z",
   previous: "M4 10l4-4 4 4",
   next: "M4 6l4 4 4-4",

@@ -1,84 +1,189 @@
 /**
- * Renders a subset of Markdown: paragraphs, lists, headings, code, strong and emphasis.
+ * Shows Markdown: GitHub's dialect, as models write it.
  *
- * It creates elements and never HTML from text, so no text of a model can run. Links are shown as text on purpose: a
- * model's response must not navigate away with one click.
+ * `marked` splits the text into tokens; its HTML is never used. Elements are created here, so no text of a model can run.
+ * Links are shown as text with their address: a model's response must not navigate away with one click. Blocks that are
+ * finished are not read or drawn again while the text grows.
  */
+import { signal } from "@preact/signals";
+import type { Token, Tokens } from "marked";
 import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
 import { memo } from "../memo.js";
+import { reveal } from "../reveal.js";
+import { CopyButton } from "./copy-button.js";
+
+type Lexer = (text: string) => Token[];
+
+/** The parser, once it is loaded. Until then the text is shown as it is. */
+const lexer = signal<Lexer | null>(null);
+
+/** Loads the parser. */
+export async function loadMarkdown(): Promise<void> {
+  const { lexer: lex } = await import("marked");
+  lexer.value = (text) => lex(text, { gfm: true });
+}
 
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
-  return <div class="markdown">{blocks(text)}</div>;
+  const lex = lexer.value;
+  const growing = useRef(new GrowingText());
+  if (!lex) return <div class="markdown raw">{reveal(text)}</div>;
+  return (
+    <div class="markdown">
+      {growing.current.tokens(text, lex).map((token, index) => (
+        <Block key={index} token={token} />
+      ))}
+    </div>
+  );
 });
 
-function blocks(text: string): ComponentChildren[] {
-  const lines = text.split(/\r\n?|\n/);
-  const out: ComponentChildren[] = [];
-  let at = 0;
-  const takeWhile = (test: (line: string) => boolean): string[] => {
-    const from = at;
-    while (at < lines.length && test(lines[at] ?? "")) at += 1;
-    return lines.slice(from, at);
-  };
-  while (at < lines.length) {
-    const line = lines[at] ?? "";
-    const fence = /^\s*(```+|~~~+)/.exec(line)?.[1];
-    const heading = /^(#{1,6})\s+(.*)$/.exec(line);
-    if (fence !== undefined) {
-      at += 1;
-      const code = takeWhile((each) => !each.trim().startsWith(fence));
-      at += 1;
-      out.push(<pre key={at}>{code.join("\n")}</pre>);
-    } else if (line.trim() === "") {
-      at += 1;
-    } else if (heading) {
-      at += 1;
-      out.push(
-        <p key={at} class="md-heading">
-          {inline(heading[2] ?? "")}
-        </p>,
-      );
-    } else if (LIST_ITEM.test(line)) {
-      out.push(
-        list(
-          takeWhile((each) => LIST_ITEM.test(each) || /^\s+\S/.test(each)),
-          at,
-        ),
-      );
-    } else {
-      const paragraph = takeWhile((each) => each.trim() !== "" && !LIST_ITEM.test(each) && !/^\s*(```|~~~)/.test(each));
-      out.push(<p key={at}>{inline(paragraph.join(" "))}</p>);
-    }
+/** The tokens of a text that grows at its end. */
+class GrowingText {
+  #done: Token[] = [];
+  #doneText = "";
+
+  tokens(text: string, lex: Lexer): readonly Token[] {
+    if (!text.startsWith(this.#doneText)) [this.#done, this.#doneText] = [[], ""];
+    const rest = lex(text.slice(this.#doneText.length));
+    // The last block may grow, and blank lines do not end a list.
+    const last = rest.findLastIndex((token) => token.type !== "space");
+    const finished = rest.slice(0, Math.max(last, 0));
+    this.#done = [...this.#done, ...finished];
+    this.#doneText += finished.map((token) => token.raw).join("");
+    return [...this.#done, ...rest.slice(finished.length)];
   }
-  return out;
 }
 
-const LIST_ITEM = /^\s*(?:[-*+]|\d+[.)])\s+/;
+const Block = memo(function Block({ token }: { token: Token }) {
+  return block(token);
+});
 
-function list(lines: readonly string[], key: number): ComponentChildren {
-  const items: string[] = [];
-  for (const line of lines) {
-    if (LIST_ITEM.test(line)) items.push(line.replace(LIST_ITEM, ""));
-    else items.push(`${items.pop() ?? ""} ${line.trim()}`);
+function block(token: Token): ComponentChildren {
+  switch (token.type) {
+    case "space":
+    case "def":
+      return null;
+    case "heading":
+      return <p class={`md-heading md-h${(token as Tokens.Heading).depth}`}>{inline(token)}</p>;
+    case "hr":
+      return <hr />;
+    case "code":
+      return <Code token={token as Tokens.Code} />;
+    case "blockquote":
+      return <blockquote>{blocks((token as Tokens.Blockquote).tokens)}</blockquote>;
+    case "list":
+      return list(token as Tokens.List);
+    case "table":
+      return table(token as Tokens.Table);
+    case "text":
+      return <span>{inline(token)}</span>;
+    case "paragraph":
+      return <p>{inline(token)}</p>;
+    default:
+      // HTML, for example, is shown as text.
+      return <p>{reveal(token.raw)}</p>;
   }
-  const children = items.map((item, index) => <li key={index}>{inline(item)}</li>);
-  return /^\s*\d/.test(lines[0] ?? "") ? <ol key={key}>{children}</ol> : <ul key={key}>{children}</ul>;
 }
 
-const INLINE = /(`+)(.+?)\1|\*\*(.+?)\*\*|\*([^\s*](?:[^*]*[^\s*])?)\*/;
+function blocks(tokens: readonly Token[]): ComponentChildren {
+  return tokens.map((token, index) => <Block key={index} token={token} />);
+}
 
-function inline(text: string): ComponentChildren[] {
-  const out: ComponentChildren[] = [];
-  let rest = text;
-  for (let found = INLINE.exec(rest); found; found = INLINE.exec(rest)) {
-    const [whole, , code, strong, emphasis] = found;
-    out.push(rest.slice(0, found.index));
-    const key = out.length;
-    if (code !== undefined) out.push(<code key={key}>{code}</code>);
-    else if (strong !== undefined) out.push(<strong key={key}>{inline(strong)}</strong>);
-    else out.push(<em key={key}>{inline(emphasis ?? "")}</em>);
-    rest = rest.slice(found.index + whole.length);
+function Code({ token }: { token: Tokens.Code }) {
+  const language = (token.lang ?? "").split(/\s/)[0];
+  return (
+    <div class="md-code">
+      <div class="md-code-head">
+        <span class="faint">{reveal(language || "text")}</span>
+        <span class="spacer" />
+        <CopyButton text={token.text} label="Copy code" />
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it. */}
+      <pre tabIndex={0}>{reveal(token.text)}</pre>
+    </div>
+  );
+}
+
+function list(token: Tokens.List): ComponentChildren {
+  const items = token.items.map((item, index) => (
+    <li key={index} class={item.task ? "md-task" : undefined}>
+      {item.task && <span class="md-check">{item.checked ? "☑ " : "☐ "}</span>}
+      {blocks(item.tokens.filter((each) => (each.type as string) !== "checkbox"))}
+    </li>
+  ));
+  return token.ordered ? <ol start={Number(token.start) || 1}>{items}</ol> : <ul>{items}</ul>;
+}
+
+function table(token: Tokens.Table): ComponentChildren {
+  const cell = (of: Tokens.TableCell, index: number, Tag: "th" | "td") => (
+    <Tag key={index} class={of.align ? `md-${of.align}` : undefined}>
+      {spans(of.tokens)}
+    </Tag>
+  );
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it.
+    <div class="md-table" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>{token.header.map((of, index) => cell(of, index, "th"))}</tr>
+        </thead>
+        <tbody>
+          {token.rows.map((row, index) => (
+            <tr key={index}>{row.map((of, at) => cell(of, at, "td"))}</tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function inline(token: Token): ComponentChildren {
+  const { tokens } = token as { tokens?: Token[] };
+  return tokens ? spans(tokens) : plain((token as Tokens.Text).text ?? token.raw);
+}
+
+function spans(tokens: readonly Token[]): ComponentChildren {
+  return tokens.map((token, index) => <Span key={index} token={token} />);
+}
+
+function Span({ token }: { token: Token }): ComponentChildren {
+  switch (token.type) {
+    case "strong":
+      return <strong>{inline(token)}</strong>;
+    case "em":
+      return <em>{inline(token)}</em>;
+    case "del":
+      return <del>{inline(token)}</del>;
+    case "codespan":
+      return <code>{reveal((token as Tokens.Codespan).text)}</code>;
+    case "br":
+      return <br />;
+    case "link":
+      return <Link token={token as Tokens.Link} />;
+    case "image":
+      return <span class="md-link">[image: {plain((token as Tokens.Image).text)}]</span>;
+    case "escape":
+    case "text":
+      return inline(token);
+    default:
+      return reveal(token.raw);
   }
-  out.push(rest);
-  return out;
+}
+
+/** A link as text. Its address is beside it, unless the text is the address. */
+function Link({ token: { href, text, tokens } }: { token: Tokens.Link }) {
+  const isAddress = text === href || `mailto:${text}` === href || `http://${text}` === href;
+  return (
+    <span class="md-link">
+      {spans(tokens)}
+      {!isAddress && <span class="md-address"> ({reveal(href)})</span>}
+    </span>
+  );
+}
+
+const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: "\u00a0" };
+
+/** Returns a text with the common entities replaced, as a browser would show them. */
+function plain(text: string): string {
+  return reveal(text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name: string) => ENTITIES[name] ?? ""));
 }

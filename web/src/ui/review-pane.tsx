@@ -5,12 +5,14 @@
  * the focus is in the list.
  */
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";
 import { downloadPatch, save } from "../actions/project.js";
-import { acceptAll, decide, rejectAll, stepName, undo } from "../actions/review.js";
+import { acceptAll, decide, decideTogether, rejectAll, stepName, undo } from "../actions/review.js";
+import { type Coloured, type Colourer, loadColourer, segments } from "../editor/colours.js";
 import type { Decision } from "../editor/controller.js";
 import type { Hunk, ReviewFile } from "../engine.js";
+import { equalHunks } from "../equal-hunks.js";
 import {
   countLines,
   hunkSummary,
@@ -57,6 +59,7 @@ export function ReviewPane() {
       </div>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the cards, which have the focus. */}
       <div class="review-list" ref={list} onKeyDown={(event) => onListKey(event, list.current)}>
+        <EqualChanges />
         {waiting.value.slice(0, shown.value).map((file) => (
           <FileSection key={file.path} file={file} />
         ))}
@@ -73,6 +76,48 @@ export function ReviewPane() {
         )}
       </div>
     </div>
+  );
+}
+
+/** Number of groups of equal changes that are listed. */
+const GROUPS_SHOWN = 5;
+
+/** Changes that are the same in many places, to decide on them as one. */
+function EqualChanges() {
+  const groups = equalHunks(waiting.value).slice(0, GROUPS_SHOWN);
+  if (groups.length === 0) return null;
+  return (
+    <section class="review-file equal" aria-label="Equal changes">
+      {groups.map(({ before, after, ids, fileCount }) => {
+        const name = `${plural(ids.length, "equal change")} of ${before} to ${after}`;
+        return (
+          <div class="equal-row" key={`${before} ${after}`}>
+            <strong>{ids.length.toLocaleString("en")} ×</strong>
+            <code class="minus">{reveal(before)}</code>
+            <span aria-hidden="true">→</span>
+            <code class="plus">{reveal(after)}</code>
+            <span class="faint">in {plural(fileCount, "file")}</span>
+            <span class="spacer" />
+            <button
+              class="button small"
+              type="button"
+              aria-label={`Reject ${name}`}
+              onClick={() => void decideTogether(ids, "reject")}
+            >
+              Reject
+            </button>
+            <button
+              class="button small"
+              type="button"
+              aria-label={`Accept ${name}`}
+              onClick={() => void decideTogether(ids, "accept")}
+            >
+              Accept
+            </button>
+          </div>
+        );
+      })}
+    </section>
   );
 }
 
@@ -129,6 +174,15 @@ const OPERATIONS: Record<ReviewFile["operation"], string> = { create: "new file"
 function FileSection({ file }: { file: ReviewFile }) {
   const all = useSignal(false);
   const hunks = pendingHunks(file);
+  const colour = useSignal<Colourer | null>(null);
+  useEffect(() => {
+    loadColourer(file.path).then(
+      (loaded) => {
+        colour.value = loaded;
+      },
+      () => undefined,
+    );
+  }, [file.path]);
   const shown = all.value ? hunks : hunks.slice(0, HUNKS_SHOWN);
   return (
     <section class="review-file" aria-label={`${file.path}, ${plural(hunks.length, "change")}`}>
@@ -167,6 +221,7 @@ function FileSection({ file }: { file: ReviewFile }) {
             number={index + 1}
             total={hunks.length}
             after={lastLine(hunks[index - 1])}
+            colour={colour.value}
             shift={hunks.slice(0, index).reduce((sum, above) => sum + replacedLines(above), 0)}
           />
         ))}
@@ -186,16 +241,32 @@ function FileSection({ file }: { file: ReviewFile }) {
   );
 }
 
+type Line = Hunk["lines"][number];
+
 /** Number of lines of a hunk that are rendered at first. */
 const LINES_SHOWN = 400;
 
-function HunkCard(props: { hunk: Hunk; path: string; number: number; total: number; after: number; shift: number }) {
-  const { hunk, path, number, total, after, shift } = props;
+interface CardProps {
+  readonly hunk: Hunk;
+  readonly path: string;
+  readonly number: number;
+  readonly total: number;
+  /** The last visible line that the card above shows. */
+  readonly after: number;
+  /** Number of lines by which the engine counts the old lines too high. */
+  readonly shift: number;
+  readonly colour: Colourer | null;
+}
+
+function HunkCard(props: CardProps) {
+  const { hunk, path, number, total, after, shift, colour } = props;
   const all = useSignal(false);
   const mine = userLines(hunk);
-  const isMine = (line: Hunk["lines"][number]): boolean => line.newNumber !== undefined && mine.has(line.newNumber);
+  const isMine = (line: Line): boolean => line.newNumber !== undefined && mine.has(line.newNumber);
   // Unchanged lines that the hunk above shows already are not repeated.
   const lines = hunk.lines.filter((line) => line.kind !== "context" || (line.newNumber ?? 0) > after);
+  const shown = all.value ? lines : lines.slice(0, LINES_SHOWN);
+  const colours = useMemo(() => coloursOf(shown, colour), [hunk, colour, shown.length]);
   const name = `change ${number} of ${total} in ${path}`;
   return (
     <li
@@ -221,7 +292,7 @@ function HunkCard(props: { hunk: Hunk; path: string; number: number; total: numb
         <DecideButton kind="accept" name={name} hunk={hunk} />
       </div>
       <div class="hunk-lines">
-        {lines.slice(0, all.value ? lines.length : LINES_SHOWN).map((line, index) => (
+        {shown.map((line, index) => (
           <div class={`diff-line ${isMine(line) ? "mine" : line.kind}`} key={index}>
             <span class="line-number">{isMine(line) ? "" : oldNumber(hunk, line, shift)}</span>
             <span class="line-number">{line.newNumber ?? ""}</span>
@@ -229,7 +300,7 @@ function HunkCard(props: { hunk: Hunk; path: string; number: number; total: numb
               {SIGNS[line.kind]}
             </span>
             <span class="visually-hidden">{isMine(line) ? "yours: " : WORDS[line.kind]}</span>
-            <code>{marked(withoutBreak(line.text), line.spans)}</code>
+            <code>{drawn(withoutBreak(line.text), colours.get(line) ?? [], line.spans)}</code>
           </div>
         ))}
         {!all.value && lines.length > LINES_SHOWN && (
@@ -320,7 +391,7 @@ function replacedLines(hunk: Hunk): number {
 }
 
 /** Returns the number of a line in the old text, in which the user's lines in hunks do not count. */
-function oldNumber(hunk: Hunk, line: Hunk["lines"][number], shift: number): number | string {
+function oldNumber(hunk: Hunk, line: Line, shift: number): number | string {
   if (line.oldNumber === undefined) return "";
   const mine = Math.min(...userLines(hunk));
   const isBelow = line.newNumber !== undefined && line.newNumber > mine;
@@ -332,17 +403,38 @@ function lastLine(hunk: Hunk | undefined): number {
   return hunk?.lines.findLast((line) => line.newNumber !== undefined)?.newNumber ?? 0;
 }
 
-/** Renders a line with its changed parts marked. */
-function marked(text: string, spans: Hunk["lines"][number]["spans"]) {
-  if (!spans || spans.length === 0) return text === "" ? "\n" : reveal(text);
-  const parts = [];
-  let at = 0;
-  for (const [from, to] of tightSpans(text, spans)) {
-    parts.push(reveal(text.slice(at, from)), <mark key={from}>{reveal(text.slice(from, to))}</mark>);
-    at = to;
+/** Renders a line with its colours, and its changed parts marked. */
+function drawn(text: string, coloured: readonly Coloured[], spans: Line["spans"]) {
+  if (text === "") return "\n";
+  return segments(text, coloured, tightSpans(text, spans)).map((part, index) => {
+    const content = reveal(part.text);
+    if (part.marked) {
+      return (
+        <mark key={index} class={part.classes}>
+          {content}
+        </mark>
+      );
+    }
+    return part.classes === "" ? (
+      content
+    ) : (
+      <span key={index} class={part.classes}>
+        {content}
+      </span>
+    );
+  });
+}
+
+/** Returns the colours of a hunk's lines. Old and new lines are two texts. */
+function coloursOf(lines: readonly Line[], colour: Colourer | null): ReadonlyMap<Line, readonly Coloured[]> {
+  const found = new Map<Line, readonly Coloured[]>();
+  if (!colour) return found;
+  for (const left of ["added", "removed"] as const) {
+    const side = lines.filter((line) => line.kind !== left);
+    const coloured = colour(side.map((line) => line.text));
+    for (const [index, line] of side.entries()) found.set(line, coloured[index] ?? []);
   }
-  parts.push(reveal(text.slice(at)));
-  return parts;
+  return found;
 }
 
 function sum(hunks: readonly Hunk[], kind: "added" | "removed"): number {

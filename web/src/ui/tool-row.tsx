@@ -1,8 +1,13 @@
 /** One tool call: a compact line that unfolds to its arguments, its output and, if it failed, its remedies. */
+import { useSignal } from "@preact/signals";
+import { openFile } from "../actions/edit.js";
 import { toolMessage } from "../advice.js";
 import type { ToolEntry } from "../chat-state.js";
 import type { Failure } from "../engine.js";
+import { pendingHunks, plural } from "../hunk-text.js";
+import { memo } from "../memo.js";
 import { reveal } from "../reveal.js";
+import { files, review } from "../store.js";
 import { baseName, folderOf } from "../tree.js";
 import { Icon } from "./icons.js";
 
@@ -20,7 +25,7 @@ const STATUS: Record<ToolEntry["status"], string> = {
   cancelled: "cancelled",
 };
 
-export function ToolRow({ entry }: { entry: ToolEntry }) {
+export const ToolRow = memo(function ToolRow({ entry }: { entry: ToolEntry }) {
   const { name, status, failure, duration } = entry;
   return (
     <details class={`entry call ${status}`}>
@@ -38,6 +43,7 @@ export function ToolRow({ entry }: { entry: ToolEntry }) {
       </summary>
       <div class="tool-detail">
         {failure && <ToolFailure failure={failure} />}
+        {status === "ok" && <HunkLink given={entry.arguments} />}
         <h3>Arguments</h3>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it. */}
         <pre tabIndex={0}>{pretty(entry.arguments)}</pre>
@@ -51,13 +57,77 @@ export function ToolRow({ entry }: { entry: ToolEntry }) {
       </div>
     </details>
   );
-}
+});
 
 /** Whether the output only repeats the failure, which is shown above it. */
 function repeats({ failure, output }: ToolEntry): boolean {
   if (failure === null) return false;
   const message = failure.message.trim();
   return toolMessage(failure) !== null || message.includes(output.trim()) || output.includes(message);
+}
+
+/** Number of calls from which on a folded group draws them only when it is opened. */
+const DRAWN_FOLDED_MAX = 60;
+
+/** Calls of one tool in a row: one line with their number and files, which unfolds to the calls. */
+export function ToolGroup({ entries }: { entries: readonly ToolEntry[] }) {
+  const open = useSignal(false);
+  const paths = new Set(entries.map((entry) => firstText(entry.arguments, PATHS)).filter((path) => path !== ""));
+  const failed = entries.filter((entry) => entry.status === "failed").length;
+  const running = entries.some((entry) => entry.status === "running");
+  const status = running ? "running" : failed > 0 ? "failed" : "ok";
+  return (
+    <details
+      class={`entry calls ${status}`}
+      onToggle={(event) => {
+        open.value = event.currentTarget.open;
+      }}
+    >
+      <summary>
+        <span class="tool-arrow" aria-hidden="true">
+          →
+        </span>
+        <span class="tool-name">{entries[0]?.name}</span>
+        <span class="tool-target">
+          {plural(entries.length, "call")}
+          {paths.size > 0 && ` in ${plural(paths.size, "file")}`}
+          {failed > 0 && `, ${failed.toLocaleString("en")} failed`}
+        </span>
+        <span class={`tool-status ${status}`} role="img" aria-label={STATUS[status]}>
+          {status === "ok" && <Icon name="accept" size={12} />}
+          {status === "failed" && <Icon name="reject" size={12} />}
+        </span>
+      </summary>
+      {(open.value || entries.length <= DRAWN_FOLDED_MAX) &&
+        entries.map((entry) => <ToolRow key={entry.id} entry={entry} />)}
+    </details>
+  );
+}
+
+/** A link from an edit to its hunk, or to the file if the hunk is decided. */
+function HunkLink({ given }: { given: unknown }) {
+  const path = firstText(given, PATHS);
+  if (path === "" || !files.value.some((file) => file.path === path)) return null;
+  const hunks = pendingHunks(review.value.files.find((file) => file.path === path));
+  const text = firstText(given, NEW_TEXTS).trim();
+  const hunk = hunks.find((each) => {
+    return text !== "" && each.lines.some((line) => line.kind === "added" && shares(line.text.trim(), text));
+  });
+  return (
+    <button
+      class="link"
+      type="button"
+      onClick={() => void openFile(path, hunk?.id ?? (hunks.length > 0 ? "first" : undefined))}
+    >
+      {hunk ? "Show this change" : "Open the file"}
+    </button>
+  );
+}
+
+const NEW_TEXTS = ["new_string", "new_text", "content"];
+
+function shares(line: string, text: string): boolean {
+  return line !== "" && (line.includes(text) || text.includes(line));
 }
 
 function ToolFailure({ failure }: { failure: Failure }) {

@@ -1,0 +1,51 @@
+/** Starts conversations and switches between them. Files, review and undo are the same in all of them. */
+import { batch } from "@preact/signals";
+import { type ChatState, EMPTY_CHAT } from "../chat-state.js";
+import { chat, chats, conversation, currentEngine, showError } from "../store.js";
+
+/** Returns all conversations, the open one as it is now. */
+export function allChats(): readonly ChatState[] {
+  return chats.value.with(conversation.value, chat.value);
+}
+
+/** Shows a conversation. */
+export function showChat(index: number): void {
+  if (index === conversation.value) return;
+  batch(() => {
+    const all = [...allChats()];
+    while (all.length <= index) all.push(EMPTY_CHAT);
+    chats.value = all;
+    conversation.value = index;
+    chat.value = all[index] ?? EMPTY_CHAT;
+  });
+}
+
+/** Forgets all conversations, for another project. */
+export function resetChats(): void {
+  batch(() => {
+    chats.value = [EMPTY_CHAT];
+    conversation.value = 0;
+    chat.value = EMPTY_CHAT;
+  });
+}
+
+/** Opens a conversation of the project, or starts a new one. */
+export async function openChat(index = chats.value.length): Promise<void> {
+  try {
+    if (chat.value.running || index === conversation.value) return;
+    // A conversation without messages is a new one already.
+    if (index === chats.value.length && chat.value.entries.length === 0) return;
+    const { offline } = chat.value;
+    await currentEngine().converse(index);
+    showChat(index);
+    if (chat.value.entries.length === 0) chat.value = { ...chat.value, offline };
+  } catch (error) {
+    showError(error);
+  }
+}
+
+/** Returns the title of a conversation: its first message. */
+export function chatTitle(state: ChatState): string {
+  const first = state.entries.find((entry) => entry.kind === "user");
+  return first?.kind === "user" ? first.text : "New conversation";
+}
