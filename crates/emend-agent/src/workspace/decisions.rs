@@ -143,24 +143,47 @@ impl Workspace {
         self.step(true).await
     }
 
-    /// Undoes the last step of the user, or redoes the last undone one.
+    /// Undoes the last step of the user that is in force, or redoes the last undone one.
     async fn step(&self, is_redo: bool) -> Result<Review, ReviewError> {
         let _writing = self.writing.lock().await;
-        let last = {
-            let state = self.state();
-            let steps = if is_redo { &state.undone } else { &state.done };
-            steps.last().cloned()
-        };
-        let Some(paths) = last else {
-            return Err(ReviewError::Nothing { action: if is_redo { "redo" } else { "undo" } });
-        };
-        let mut logs = Vec::new();
-        for path in &paths {
+        loop {
+            let last = {
+                let state = self.state();
+                let steps = if is_redo { &state.undone } else { &state.done };
+                steps.last().cloned()
+            };
+            let Some(paths) = last else {
+                return Err(ReviewError::Nothing { action: if is_redo { "redo" } else { "undo" } });
+            };
+            let (logs, has_effect) = self.stepped(&paths, is_redo).await?;
+            self.save_logs(logs, true).await?;
+            let mut state = self.state();
+            let State { done, undone, .. } = &mut *state;
+            let (from, to) = if is_redo { (undone, done) } else { (done, undone) };
+            from.pop();
+            to.push(paths);
+            if has_effect {
+                drop(state);
+                return Ok(self.review());
+            }
+        }
+    }
+
+    /// Returns the logs of files after undoing or redoing one entry of the user in each, and whether that has an effect. It
+    /// has none if all changes have been taken back since, such as by a restored file.
+    async fn stepped(
+        &self,
+        paths: &[FilePath],
+        is_redo: bool,
+    ) -> Result<(Vec<(FilePath, LineLog)>, bool), ReviewError> {
+        let (mut logs, mut has_effect) = (Vec::new(), false);
+        for path in paths {
             self.visible(path).await?;
             let before = self.log_of(path).await?;
             let (mut log, now_ms) = (before.clone(), self.clock.now_ms());
-            let outcome = if is_redo { log.redo(Origin::User, now_ms) } else { log.undo(Origin::User, now_ms) };
-            if let Some(outcome) = outcome {
+            let step = if is_redo { LineLog::redo_one } else { LineLog::undo_one };
+            if let Some(outcome) = step(&mut log, Origin::User, now_ms) {
+                has_effect = true;
                 let is_accepted =
                     |id: &ChangeId| log.change(*id).is_some_and(|change| change.status == Status::Accepted);
                 // A later run may have edited the same lines: both edits would then stand side by side.
@@ -169,17 +192,10 @@ impl Workspace {
                 }
                 let accepted: Vec<ChangeId> = outcome.changed.into_iter().filter(is_accepted).collect();
                 reject_contested(path, &before, &accepted)?;
-                logs.push((path.clone(), log));
             }
+            logs.push((path.clone(), log));
         }
-        self.save_logs(logs, true).await?;
-        let mut state = self.state();
-        let State { done, undone, .. } = &mut *state;
-        let (from, to) = if is_redo { (undone, done) } else { (done, undone) };
-        from.pop();
-        to.push(paths);
-        drop(state);
-        Ok(self.review())
+        Ok((logs, has_effect))
     }
 
     /// Returns the selected hunks by file. A bulk acceptance leaves out contested ones.

@@ -185,7 +185,7 @@ impl Workspace {
     pub async fn catch_up(&self) {
         let expected = std::mem::take(&mut self.state().expected);
         for path in expected {
-            let _ = self.visible(&path).await;
+            let _ = self.visible_after(&path, LineLog::after_crash).await;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::line_log::{ChangeMeta, LineLog};
+use emend_edit::line_log::{ChangeId, ChangeMeta, LineLog};
 use emend_edit::text::decode_owned;
 use emend_llm::runtime::{Mutex, MutexGuard};
 use emend_llm::{Clock, Shared};
@@ -314,13 +314,22 @@ impl Workspace {
 
     /// Returns the visible text, after recording changes on disk since the last access.
     pub(super) async fn visible(&self, path: &FilePath) -> Result<Option<String>, WorkspaceError> {
+        self.visible_after(path, LineLog::external).await
+    }
+
+    /// Returns the visible text, after `record` has recorded changes on disk since the last access.
+    pub(super) async fn visible_after(
+        &self,
+        path: &FilePath,
+        record: fn(&mut LineLog, Option<&str>, ChangeMeta) -> Vec<ChangeId>,
+    ) -> Result<Option<String>, WorkspaceError> {
         let text = self.disk_text(path).await?;
         let mut state = self.state();
         let revision = state.revision + 1;
         let Some(entry) = state.files.get_mut(path) else { return Ok(text) };
         if !entry.log.is_saved_text(text.as_deref()) {
             let meta = ChangeMeta { at_ms: self.clock.now_ms(), ..ChangeMeta::default() };
-            entry.log.external(text.as_deref(), meta);
+            record(&mut entry.log, text.as_deref(), meta);
             entry.changed_at = revision;
             let visible = entry.log.visible_text();
             state.revision = revision;

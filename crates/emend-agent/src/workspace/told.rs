@@ -53,7 +53,7 @@ impl Workspace {
 impl Decisions {
     fn since(log: &LineLog, n_entries: usize) -> Self {
         let mut before: BTreeMap<ChangeId, Status> = BTreeMap::new();
-        for entry in log.entries().iter().skip(n_entries).filter(|entry| entry.by == Origin::User) {
+        for entry in log.entries().iter().skip(n_entries).filter(|entry| entry.by != Origin::Agent) {
             for set in &entry.set {
                 before.entry(set.change).or_insert(set.from);
             }
@@ -67,7 +67,7 @@ impl Decisions {
                     (Origin::Agent, Status::Accepted) => decisions.accepted += 1,
                     (Origin::Agent, Status::Pending) => decisions.reopened += 1,
                     (Origin::Agent, _) => decisions.rejected.push(change.id),
-                    (_, status) if status.is_on() => {
+                    (Origin::User, status) if status.is_on() => {
                         decisions.edited.0 += change.inserted_lines;
                         decisions.edited.1 += change.deleted_lines;
                     }

@@ -51,20 +51,30 @@ impl LineLog {
     /// The difference from the text last known to be on the disk ([`LineLog::mark_saved`]) becomes accepted changes of
     /// [`Origin::External`]. Pending changes stay. Afterwards `text` is the text known to be on the disk.
     ///
-    /// A text that a save would have written is not a change of another program but an unrecorded save, such as one
-    /// before a crash. If the disk shows the visible text, the pending changes are on it, so they are accepted. The text
-    /// before the last entry of the history takes that entry back: it did not reach the disk.
+    /// Lines of accepted changes of the agent that are as before again count as rejected by the user, who restored them. A
+    /// text that a save would have written is not a change of another program but an unrecorded save, such as one before a
+    /// crash. If the disk shows the visible text, the pending changes are on it, so they are accepted.
     pub fn external(&mut self, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
         self.found_on_disk(Origin::External, text, meta)
+    }
+
+    /// Like [`LineLog::external`], for the first look at a file after a crash while it was written. The text before the
+    /// last entry of the history takes that entry back: it did not reach the disk.
+    pub fn after_crash(&mut self, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
+        if !self.is_saved_text(text)
+            && !self.is_unrecorded_save(text, meta.at_ms)
+            && self.is_lost_entry(text, meta.at_ms)
+        {
+            self.mark_saved();
+            return Vec::new();
+        }
+        self.external(text, meta)
     }
 
     /// Like [`LineLog::external`], for a text on the disk that is known to come from `origin`, such as from a command
     /// that an agent ran.
     pub fn found_on_disk(&mut self, origin: Origin, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
-        if !self.is_saved_text(text)
-            && (self.is_unrecorded_save(text, meta.at_ms)
-                || origin == Origin::External && self.is_lost_entry(text, meta.at_ms))
-        {
+        if !self.is_saved_text(text) && self.is_unrecorded_save(text, meta.at_ms) {
             self.mark_saved();
             return Vec::new();
         }
@@ -80,6 +90,10 @@ impl LineLog {
             None => Vec::new(),
         };
         self.saved = Some(self.saved_after(&seen, text.is_some(), &ids));
+        if self.is_disk_text(text) {
+            // Lines that were restored are on the disk again.
+            self.mark_saved();
+        }
         ids
     }
 
@@ -150,8 +164,14 @@ impl LineLog {
         self.eol = Some(eol);
         let mut taken = BTreeSet::new();
         let mut ops = ops;
-        if origin == Origin::User {
+        // An empty file may be one that the agent created: without its lines it would not exist.
+        let may_be_restored = origin == Origin::External && !text.is_empty() && self.is_disk_saved();
+        if origin == Origin::User || may_be_restored {
+            // Deleting new lines in the editor is an edit as any other: the file can only be as before if it was restored.
             ops.retain(|op| {
+                if origin == Origin::User && op.new.is_empty() {
+                    return true;
+                }
                 let found = self.taken_back_by(op, seen, &lines);
                 taken.extend(&found);
                 found.is_empty()

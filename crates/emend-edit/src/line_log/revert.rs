@@ -8,19 +8,17 @@ use std::collections::BTreeSet;
 use crate::diff::Op;
 use crate::line_log::dependencies::Seen;
 use crate::line_log::history::{Action, StatusChange};
-use crate::line_log::log::LineLog;
+use crate::line_log::log::{LineLog, View};
 use crate::line_log::sequence::TokenIx;
 use crate::line_log::types::{BASE, ChangeIx, Origin, Status};
 
 impl LineLog {
-    /// Returns the agent's changes that `op` takes back: it puts the lines that they deleted in the place of theirs.
+    /// Returns the agent's changes that `op` takes back: it puts the lines that they deleted, if any, in the place of
+    /// theirs.
     ///
     /// Empty if `op` does something else as well, or if the changes have lines elsewhere or dependents.
     pub(super) fn taken_back_by(&self, op: &Op, seen: &Seen, lines: &[&str]) -> BTreeSet<ChangeIx> {
         let none = BTreeSet::new();
-        if op.new.is_empty() {
-            return none;
-        }
         let before = op.old.start.checked_sub(1).and_then(|index| seen.tokens.get(index)).copied();
         let after = seen.tokens.get(op.old.end).copied();
         let place: Vec<TokenIx> = self.sequence.iter_after(before).take_while(|&token| Some(token) != after).collect();
@@ -37,6 +35,11 @@ impl LineLog {
                     return none;
                 }
             }
+        }
+        // On the disk, a pending change is on only as long as another one there depends on it.
+        let is_kept = |&dep: &ChangeIx| self.changes[dep as usize].status == Status::Pending;
+        if seen.view == View::Disk && taken.iter().any(|&ix| self.changes[ix as usize].deps.iter().any(is_kept)) {
+            return none;
         }
         let is_on = |ix| !taken.contains(&ix) && self.is_on(ix, seen.view);
         let mut new = lines[op.new.clone()].iter();

@@ -20,33 +20,45 @@ impl LineLog {
     ///
     /// Later changes of other origins stay: a user's undo never reverts a change of the agent.
     pub fn undo(&mut self, by: Origin, at_ms: u64) -> Option<DecisionOutcome> {
-        loop {
-            let number = *self.history.stacks_of(by)?.undo.last()?;
-            let entry = self.history.entry(number)?;
-            if let Action::Split { change } = entry.action {
-                return Some(self.step_split(change, false, by, at_ms, Action::Undo { entry: number }));
-            }
-            let back: Vec<StatusChange> =
-                entry.set.iter().map(|c| StatusChange { change: c.change, from: c.to, to: c.from }).collect();
-            if let Some(applied) = self.step(&back, by, at_ms, Action::Undo { entry: number }) {
-                return Some(applied);
+        while !self.history.stacks_of(by)?.undo.is_empty() {
+            if let outcome @ Some(_) = self.undo_one(by, at_ms) {
+                return outcome;
             }
         }
+        None
+    }
+
+    /// Like [`LineLog::undo`], but never goes on to an earlier entry. `None` if the last one is no longer in force.
+    pub fn undo_one(&mut self, by: Origin, at_ms: u64) -> Option<DecisionOutcome> {
+        let number = *self.history.stacks_of(by)?.undo.last()?;
+        let entry = self.history.entry(number)?;
+        if let Action::Split { change } = entry.action {
+            return Some(self.step_split(change, false, by, at_ms, Action::Undo { entry: number }));
+        }
+        let back: Vec<StatusChange> =
+            entry.set.iter().map(|c| StatusChange { change: c.change, from: c.to, to: c.from }).collect();
+        self.step(&back, by, at_ms, Action::Undo { entry: number })
     }
 
     /// Redoes the last undone edit or decision of `by`. `None` if there is none, or if `by` did something else since.
     pub fn redo(&mut self, by: Origin, at_ms: u64) -> Option<DecisionOutcome> {
-        loop {
-            let number = *self.history.stacks_of(by)?.redo.last()?;
-            let entry = self.history.entry(number)?;
-            if let Action::Split { change } = entry.action {
-                return Some(self.step_split(change, true, by, at_ms, Action::Redo { entry: number }));
-            }
-            let forth = entry.set.clone();
-            if let Some(applied) = self.step(&forth, by, at_ms, Action::Redo { entry: number }) {
-                return Some(applied);
+        while !self.history.stacks_of(by)?.redo.is_empty() {
+            if let outcome @ Some(_) = self.redo_one(by, at_ms) {
+                return outcome;
             }
         }
+        None
+    }
+
+    /// Like [`LineLog::redo`], but never goes on to another entry. `None` if the last one has nothing to redo.
+    pub fn redo_one(&mut self, by: Origin, at_ms: u64) -> Option<DecisionOutcome> {
+        let number = *self.history.stacks_of(by)?.redo.last()?;
+        let entry = self.history.entry(number)?;
+        if let Action::Split { change } = entry.action {
+            return Some(self.step_split(change, true, by, at_ms, Action::Redo { entry: number }));
+        }
+        let forth = entry.set.clone();
+        self.step(&forth, by, at_ms, Action::Redo { entry: number })
     }
 
     /// Joins the hunks before and after a change, or splits them again.

@@ -343,3 +343,18 @@ fn a_line_typed_beside_a_pending_deletion_leaves_the_deleted_line_on_disk() {
         assert_eq!(bench.disk("a.md"), "one\ntwo\nmine\n");
     });
 }
+
+#[test]
+fn an_applied_edit_that_the_user_restores_on_disk_stays_rejected() {
+    block_on(async {
+        let reviewed = Reviewed::new().await;
+        let hunks = reviewed.hunks().await;
+        assert_eq!(reviewed.apply(&hunks, json!({})).await.0, 200);
+        let text = "1\n2\n3\n4\n5\n6\n7\neight\n9\n";
+        reviewed.bench.disk.files.insert("a.md", text).unwrap();
+        let (_, buffer) = reviewed.bench.get("/api/agent/buffer?file_path=a.md").await;
+        assert_eq!((&buffer["content"], &buffer["pending_hunks"]), (&json!(text), &json!(0)));
+        reviewed.bench.post("/api/agent/decisions", json!({ "decision": "accept", "all": true })).await;
+        assert_eq!(reviewed.bench.disk("a.md"), text);
+    });
+}

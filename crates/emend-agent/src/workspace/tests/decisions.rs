@@ -79,3 +79,52 @@ fn a_line_typed_beside_a_pending_deletion_leaves_the_deleted_lines_on_disk() {
     world.accept(0);
     assert_eq!((world.visible("a.txt"), world.disk("a.txt")), (some("one\nmine\n"), some("one\nmine\n")));
 }
+
+/// Accepts all edits of a file, lets the user restore a text, and checks that nothing brings the edits back.
+#[track_caller]
+fn check_restored(restore: impl Fn(&World, &str), text: &str, after_undo: &str) {
+    let base = "one\ntwo\nthree\nfour\n";
+    let world = World::new(&format!("//- a.txt\n{base}"), Mode::Staged);
+    world.agent("a.txt", Some("ONE\ntwo\nthree\nFOUR\n")).unwrap();
+    block_on(world.workspace.accept_all(None)).unwrap();
+    restore(&world, text);
+    assert_eq!((world.visible("a.txt"), world.ids()), (some(text), Vec::new()));
+    block_on(world.workspace.accept_all(None)).unwrap();
+    assert_eq!(world.disk("a.txt"), some(text));
+    let undone = block_on(world.workspace.undo()).is_ok();
+    assert_eq!((undone, world.disk("a.txt")), (after_undo != text, some(after_undo)));
+    if undone {
+        block_on(world.workspace.redo()).unwrap();
+        assert_eq!((world.visible("a.txt"), world.disk("a.txt")), (some(text), some(text)));
+    }
+}
+
+#[test]
+fn an_accepted_edit_that_the_user_restores_is_rejected_and_never_comes_back() {
+    covers("review.user_lines review.undo");
+    let outside = |world: &World, text: &str| world.files.insert("a.txt", text).unwrap();
+    let inside = |world: &World, text: &str| world.user("a.txt", text);
+    let (base, accepted) = ("one\ntwo\nthree\nfour\n", "ONE\ntwo\nthree\nFOUR\n");
+    // Nothing of the acceptance is left to undo; the user's own edit can be undone.
+    check_restored(outside, base, base);
+    check_restored(inside, base, accepted);
+    let one = "one\ntwo\nthree\nFOUR\n";
+    check_restored(outside, one, base);
+    check_restored(inside, one, accepted);
+    let mine = "one\nmine\nthree\nfour\n";
+    check_restored(inside, mine, accepted);
+}
+
+#[test]
+fn an_undo_of_a_restored_edit_goes_on_to_the_step_before_it() {
+    let world = World::new("//- a.txt\none\ntwo\nthree\n", Mode::Staged);
+    world.user("a.txt", "one\ntwo\nmine\n");
+    world.agent("a.txt", Some("ONE\ntwo\nmine\n")).unwrap();
+    world.accept(0);
+    world.files.insert("a.txt", "one\ntwo\nmine\n").unwrap();
+    block_on(world.workspace.undo()).unwrap();
+    assert_eq!(world.disk("a.txt"), some("one\ntwo\nthree\n"));
+    assert_eq!(block_on(world.workspace.undo()).map_err(|error| error.code()).map(|_| ()), Err(Code::NotFound));
+    block_on(world.workspace.redo()).unwrap();
+    assert_eq!((world.disk("a.txt"), world.ids()), (some("one\ntwo\nmine\n"), Vec::new()));
+}

@@ -93,3 +93,25 @@ fn an_interrupted_edit_undo_or_redo_can_be_undone() {
     check_killed(&[edit, undo, redo]);
     check_killed(&[edit, undo, redo, undo]);
 }
+
+#[test]
+fn a_text_that_the_user_restores_between_two_processes_is_a_rejection() {
+    let saved = Shared::new(Saved::default());
+    let mut world = World::new(FIXTURE, Mode::Staged);
+    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
+    let workspace = Workspace::new(files, Mode::Staged, Shared::new(TickingClock::default()));
+    world.workspace = Shared::new(workspace.with_saver(Shared::clone(&saved) as Shared<dyn SaveSnapshot>));
+    world.workspace.begin_run();
+    let original = disk(&world);
+    edit(&world);
+    block_on(world.workspace.accept_all(None)).unwrap();
+    world.workspace.persist().unwrap();
+    let snapshot = saved.0.lock().last().cloned().unwrap();
+    let next = next_process(&original, snapshot);
+    for path in PATHS {
+        assert_eq!(next.visible(path), next.disk(path));
+    }
+    assert_eq!(next.ids(), Vec::<String>::new());
+    block_on(next.workspace.accept_all(None)).unwrap();
+    assert_eq!(disk(&next), original);
+}

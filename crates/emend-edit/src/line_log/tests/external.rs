@@ -10,12 +10,13 @@ use super::plain::Plain;
 use super::properties::{check, count};
 use super::steps::{base, history, play};
 use super::{meta, propose, type_in};
+use crate::line_log::history::StatusChange;
 use crate::line_log::{Action, DependentsPolicy, HunkQuery, LineLog, LoadError, Origin, Status};
 
 #[test]
 fn after_an_external_change_the_disk_is_as_it_was_found() {
-    let (n_external, n_as_saved, n_lost) = (Cell::new(0), Cell::new(0), Cell::new(0));
-    check((history(), base(), any::<bool>()), |((start, steps), found, save)| {
+    let (n_external, n_as_saved, n_lost, n_restored) = (Cell::new(0), Cell::new(0), Cell::new(0), Cell::new(0));
+    check((history(), base(), any::<bool>(), any::<bool>()), |((start, steps), found, save, crashed)| {
         let mut log = play(start.as_deref(), &steps);
         if save {
             log.mark_saved();
@@ -24,7 +25,8 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
         let before = Plain::of(&log);
         let is_news = log.saved_text() != found;
         let n_entries = log.entries().len();
-        let ids = log.external(found.as_deref(), meta("disk"));
+        let record = if crashed { LineLog::after_crash } else { LineLog::external };
+        let ids = record(&mut log, found.as_deref(), meta("disk"));
         assert_eq!(log.saved_text(), found);
         count(&n_external, !ids.is_empty());
         count(&n_as_saved, is_news && ids.is_empty());
@@ -36,13 +38,17 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
             let change = log.change(*id).unwrap();
             assert_eq!((change.origin, change.status), (Origin::External, Status::Accepted));
         }
-        if log.entries()[n_entries..]
-            .iter()
-            .any(|entry| matches!(entry.action, Action::Undo { .. } | Action::Redo { .. }))
-        {
+        let news = &log.entries()[n_entries..];
+        if news.iter().any(|entry| matches!(entry.action, Action::Undo { .. } | Action::Redo { .. })) {
             // The last entry had not reached the disk.
-            assert_eq!((log.disk_text(), ids), (found, Vec::new()));
+            assert_eq!((crashed, log.disk_text(), ids), (true, found, Vec::new()));
             return count(&n_lost, true);
+        }
+        let is_back = |set: &StatusChange| set.from.is_on() && set.to == Status::Rejected;
+        if news.iter().any(|entry| entry.set.iter().any(is_back)) {
+            // Lines of the agent were taken back.
+            assert_eq!(log.disk_text(), found);
+            return count(&n_restored, true);
         }
         // Only lines that the other program deleted are hidden by it.
         let after = Plain::of(&log);
@@ -53,7 +59,8 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
         }
     });
     let (n_external, n_as_saved, n_lost) = (n_external.get(), n_as_saved.get(), n_lost.get());
-    println!("external changes: {n_external}, unrecorded saves: {n_as_saved}, lost entries: {n_lost}");
+    let n_restored = n_restored.get();
+    println!("external changes: {n_external}, unrecorded saves: {n_as_saved}, lost: {n_lost}, restored: {n_restored}");
     // Lost entries are rare: the few cases of a browser may have none, and the tests below have their own.
     assert!(n_external > 0 && n_as_saved > 0 && (n_lost > 0 || cfg!(target_family = "wasm")));
 }
@@ -71,7 +78,7 @@ fn check_lost(prepare: impl Fn(&mut LineLog), step: impl Fn(&mut LineLog)) {
     // The log was saved, and the process was killed before it wrote the file.
     log.mark_saved();
     let mut log: LineLog = serde_json::from_str(&serde_json::to_string(&log).unwrap()).unwrap();
-    assert_eq!(log.external(before.1.as_deref(), meta("disk")), []);
+    assert_eq!(log.after_crash(before.1.as_deref(), meta("disk")), []);
     assert_eq!((log.visible_text(), log.disk_text()), before);
     let pending = log.pending();
     log.reject(&pending, DependentsPolicy::OnlyThese, Origin::User, 0).unwrap();
@@ -111,6 +118,37 @@ fn an_entry_that_did_not_reach_the_disk_is_taken_back() {
             log.accept(&pending, Origin::User, 0).unwrap();
         },
     );
+}
+
+/// Checks that `found` on the disk, after the acceptance of a proposal, counts as a rejection by the user.
+#[track_caller]
+fn check_restored(base: &str, proposed: &str, found: &str, after_undo: &str) {
+    let mut log = LineLog::new(Some(base));
+    let ids = propose(&mut log, proposed);
+    log.accept(&ids, Origin::User, 1).unwrap();
+    log.mark_saved();
+    log.external(Some(found), meta("disk"));
+    assert_eq!((log.visible_text().as_deref(), log.disk_text().as_deref()), (Some(found), Some(found)));
+    assert!(log.is_disk_saved());
+    assert_eq!(log.pending(), []);
+    assert!(ids.iter().any(|&id| log.change(id).unwrap().status == Status::Rejected));
+    // The acceptance can no longer be undone as far as it was taken back.
+    log.undo(Origin::User, 2);
+    assert_eq!(log.disk_text().as_deref(), Some(after_undo));
+}
+
+#[test]
+fn an_accepted_change_that_is_restored_on_the_disk_is_rejected() {
+    let base = "one\ntwo\nthree\nfour\n";
+    check_restored(base, "one\nTWO\nthree\nfour\n", base, base);
+    check_restored(base, "one\ntwo\nnew\nthree\nfour\n", base, base);
+    check_restored(base, "one\nfour\n", base, base);
+    check_restored(base, "ONE\ntwo\nthree\nFOUR\n", base, base);
+    check_restored("one\r\ntwo", "one\r\nTWO", "one\r\ntwo", "one\r\ntwo");
+    // One of two places, and beside another edit of the user.
+    check_restored(base, "ONE\ntwo\nthree\nFOUR\n", "one\ntwo\nthree\nFOUR\n", base);
+    let mine = "one\ntwo\nthree\nmine\n";
+    check_restored(base, "one\nTWO\nthree\nfour\n", mine, mine);
 }
 
 #[test]
