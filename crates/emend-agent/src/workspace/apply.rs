@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use emend_edit::ContentHash;
-use emend_edit::line_log::{ChangeId, HunkId, LineLog, Origin};
+use emend_edit::line_log::{ChangeId, DecisionError, Hunk, HunkId, HunkQuery, LineLog, Origin, Status};
+use emend_edit::size::compact_sort::set_of;
 use serde::{Deserialize, Serialize};
 
-use super::decisions::refused;
+use super::decisions::refused as refused_decision;
 use super::error::WorkspaceError;
 use super::review::{ReviewError, pending, run_names};
 use super::state::Workspace;
@@ -51,13 +52,17 @@ impl Workspace {
     /// Accepts the named hunks and rejects the other pending hunks of `runs`, as one step: one commit to the disk, one
     /// undo.
     ///
+    /// Pending changes on which an accepted hunk depends are accepted with it, also those of other runs. Without them, the
+    /// hunk would be beside the lines that it replaces.
+    ///
     /// Before that, each file is compared with its base. Lines of the user stay, also those that depend on a rejected
     /// hunk.
     ///
     /// # Errors
     ///
     /// [`ReviewError::Conflict`] if a file on the disk differs from its base or a named hunk is contested, unless
-    /// `rebase` is set; nothing changes then. [`ReviewError::UnknownHunk`], or the error of the disk.
+    /// `rebase` is set; nothing changes then. [`ReviewError::NeededLater`] if live hunks of other runs depend on a hunk to
+    /// reject. [`ReviewError::UnknownHunk`], or the error of the disk.
     pub async fn apply(
         &self,
         runs: &[u64],
@@ -81,7 +86,8 @@ impl Workspace {
         for (path, hunks) in accepted {
             self.visible(&path).await?;
             let mut log = self.log_of(&path).await?;
-            let file = settle(&path, &mut log, hunks, &run_names(runs), self.clock.now_ms())?;
+            let file = settle(&path, &mut log, hunks, &run_names(runs), self.clock.now_ms())
+                .map_err(|refused| self.apply_error(&path, &log, refused))?;
             if !file.conflicts.is_empty() {
                 contested.push(path.clone());
             }
@@ -97,6 +103,24 @@ impl Workspace {
                 Err(ReviewError::Conflict { files })
             }
             outcome => outcome.map(|_| applied),
+        }
+    }
+
+    /// Returns the reason why hunks of a file were not applied.
+    fn apply_error(&self, path: &FilePath, log: &LineLog, refused: Refused) -> ReviewError {
+        let later = match refused {
+            Refused::Decision(error) => return refused_decision(path, error),
+            Refused::Needed(later) => later,
+        };
+        let number = self.state().files.get(path).map_or(0, |entry| entry.number);
+        let statuses = &[Status::Pending, Status::Accepted];
+        let hunks = log.hunks(HunkQuery { statuses, ..HunkQuery::default() });
+        let names_later = |hunk: &Hunk| hunk.change_ids.iter().any(|id| later.contains(id));
+        let runs = later.iter().filter_map(|&id| log.change(id)?.meta.run.parse().ok());
+        ReviewError::NeededLater {
+            path: path.clone(),
+            hunks: hunks.iter().filter(|hunk| names_later(hunk)).map(|hunk| format!("f{number}:{}", hunk.id)).collect(),
+            runs: set_of(runs).into_iter().collect(),
         }
     }
 
@@ -127,6 +151,28 @@ impl Workspace {
     }
 }
 
+/// Why the hunks of a file are not applied.
+enum Refused {
+    Decision(DecisionError),
+    /// Live changes of the agent depend on changes to reject.
+    Needed(Vec<ChangeId>),
+}
+
+/// Adds the pending changes on which `accepted` ones depend, directly or indirectly.
+fn with_needed(log: &LineLog, accepted: Vec<ChangeId>) -> Vec<ChangeId> {
+    let mut all = accepted;
+    let mut at = 0;
+    while let Some(&id) = all.get(at) {
+        for dep in log.change(id).map(|change| change.deps).unwrap_or_default() {
+            if !all.contains(&dep) && log.change(dep).is_some_and(|change| change.status == Status::Pending) {
+                all.push(dep);
+            }
+        }
+        at += 1;
+    }
+    all
+}
+
 /// Accepts the hunks that are not contested, and rejects the other pending ones of the runs.
 fn settle(
     path: &FilePath,
@@ -134,11 +180,11 @@ fn settle(
     hunks: Accepted,
     runs: &[String],
     at_ms: u64,
-) -> Result<AppliedFile, ReviewError> {
+) -> Result<AppliedFile, Refused> {
     let (mut accept, mut named, mut conflicts) = (Vec::new(), Vec::new(), Vec::new());
     let mut applied_hunks = 0;
     for (id, changes) in hunks {
-        let changes = log.changes_of(&HunkId::of(&changes)).map_err(|error| refused(path, error))?;
+        let changes = log.changes_of(&HunkId::of(&changes)).map_err(Refused::Decision)?;
         named.extend(changes.iter().copied());
         match log.contested(&changes).is_empty() {
             true => {
@@ -148,12 +194,18 @@ fn settle(
             false => conflicts.push(id),
         }
     }
-    let is_other = |id: &ChangeId| !named.contains(id);
+    let accept = with_needed(log, accept);
+    let is_other = |id: &ChangeId| !named.contains(id) && !accept.contains(id);
     let rejected_hunks = pending(log, Some(runs)).filter(|hunk| hunk.change_ids.iter().all(is_other)).count();
     let of_runs = |id: &ChangeId| {
         log.change(*id).is_some_and(|change| change.origin == Origin::Agent && runs.contains(&change.meta.run))
     };
     let reject: Vec<ChangeId> = log.pending().into_iter().filter(|id| is_other(id) && of_runs(id)).collect();
-    log.settle(&accept, &reject, Origin::User, at_ms).map_err(|error| refused(path, error))?;
+    let is_agents = |id: &ChangeId| log.change(*id).is_some_and(|change| change.origin == Origin::Agent);
+    let later: Vec<ChangeId> = log.dependents(&reject).into_iter().filter(is_agents).collect();
+    if !later.is_empty() {
+        return Err(Refused::Needed(later));
+    }
+    log.settle(&accept, &reject, Origin::User, at_ms).map_err(Refused::Decision)?;
     Ok(AppliedFile { file_path: path.clone(), applied_hunks, rejected_hunks, conflicts })
 }

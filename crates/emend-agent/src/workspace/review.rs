@@ -149,6 +149,20 @@ pub enum ReviewError {
         /// The files.
         files: Vec<FilePath>,
     },
+    /// Live changes of other runs depend on the changes that an application would reject: both lines would stay.
+    #[error(
+        "{path}: later hunks depend on hunks that are not accepted: {}; nothing was applied. Decide on the later hunks \
+         first, or accept the earlier ones too",
+        hunks.join(", ")
+    )]
+    NeededLater {
+        /// Path relative to the root.
+        path: FilePath,
+        /// The later hunks.
+        hunks: Vec<String>,
+        /// Their runs.
+        runs: Vec<u64>,
+    },
     /// The agent has changed no file, or not this one, in a run.
     #[error("run {run} has no changes there")]
     UnknownRun {
@@ -176,7 +190,9 @@ impl ReviewError {
     pub fn code(&self) -> Code {
         match self {
             Self::UnknownHunk { .. } | Self::UnknownRun { .. } | Self::Nothing { .. } => Code::NotFound,
-            Self::HasDependents { .. } | Self::Contested { .. } | Self::Conflict { .. } => Code::Conflict,
+            Self::HasDependents { .. } | Self::Contested { .. } | Self::Conflict { .. } | Self::NeededLater { .. } => {
+                Code::Conflict
+            }
             Self::Indivisible { .. } => Code::InvalidArgument,
             Self::Workspace(error) => error.code(),
         }

@@ -41,6 +41,13 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
     let applied = match inner.workspace.apply(&job.runs, &wanted.accepted_hunk_ids, &options).await {
         Ok(applied) => applied,
         Err(ReviewError::Conflict { files }) => return Err(conflict(inner, &job, &files, wanted.rerun).await),
+        Err(ReviewError::NeededLater { path, hunks, runs }) => {
+            let open = inner.store.open_jobs().await?.into_iter();
+            let jobs: Vec<String> =
+                open.filter(|job| job.runs.iter().any(|run| runs.contains(run))).map(|job| job.job_id).collect();
+            let data = json!({ "file_path": path, "hunk_ids": hunks, "job_ids": jobs });
+            return Err(ApiError::from(ReviewError::NeededLater { path, hunks, runs }).with_data(data));
+        }
         Err(error) => return Err(error.into()),
     };
     let file = |file: crate::workspace::AppliedFile| AppliedFileBody {

@@ -344,6 +344,86 @@ fn a_line_typed_beside_a_pending_deletion_leaves_the_deleted_line_on_disk() {
     });
 }
 
+/// A session with two jobs: the second edits a line that the first proposed, and one of its own.
+struct Stacked {
+    bench: Bench,
+    session: String,
+    jobs: [String; 2],
+}
+
+impl Stacked {
+    async fn new() -> Self {
+        let bench = Bench::new(FILES);
+        let session = bench.session(json!({ "model": "script" })).await;
+        bench.script().push([Answer::Call(vec![edit("a.md", "2\n", "two\n")]), Answer::Say("Done.")]);
+        let first = bench.run(&session, "first").await;
+        bench.work().await;
+        bench.script().push([Answer::Call(vec![edit("a.md", "two\n", "TWO\n")]), Answer::Say("Done.")]);
+        let second = bench.run(&session, "second").await;
+        bench.work().await;
+        Self { bench, session, jobs: [first, second] }
+    }
+
+    /// Applies a job with all of its hunks, or none.
+    async fn apply(&self, job: usize, accepts: bool) -> (u16, Value) {
+        let job = &self.jobs[job];
+        let (_, review) = self.bench.get(&format!("/api/agent/review?job_id={job}")).await;
+        let files = review["files"].as_array().unwrap().iter();
+        let hunks = files.flat_map(|file| file["hunks"].as_array().unwrap()).map(|hunk| hunk["hunk_id"].clone());
+        let accepted: Vec<Value> = hunks.filter(|_| accepts).collect();
+        let body = json!({ "session_id": self.session, "job_id": job, "accepted_hunk_ids": accepted, "rerun": false });
+        self.bench.post("/api/agent/apply", body).await
+    }
+
+    async fn texts(&self) -> (String, String) {
+        let (_, buffer) = self.bench.get("/api/agent/buffer?file_path=a.md").await;
+        (self.bench.disk("a.md"), buffer["content"].as_str().unwrap().to_owned())
+    }
+}
+
+const REST: &str = "3\n4\n5\n6\n7\n8\n9\n";
+
+#[test]
+fn a_job_on_which_a_later_one_depends_is_rejected_only_after_that() {
+    block_on(async {
+        let stacked = Stacked::new().await;
+        let before = stacked.texts().await;
+        let (status, body) = stacked.apply(0, false).await;
+        assert_eq!((status, &body["error"]["code"]), (409, &json!("conflict")), "{body}");
+        assert_eq!(body["error"]["data"]["job_ids"], json!([stacked.jobs[1]]));
+        assert_eq!(body["error"]["data"]["hunk_ids"].as_array().map(Vec::len), Some(1));
+        assert_eq!(stacked.texts().await, before);
+        for job in [1, 0] {
+            let (status, body) = stacked.apply(job, false).await;
+            assert_eq!((status, &body["status"]), (200, &json!("completed")), "{body}");
+        }
+        let text = format!("1\n2\n{REST}");
+        assert_eq!(stacked.texts().await, (text.clone(), text));
+    });
+}
+
+#[test]
+fn a_later_job_takes_the_changes_on_which_it_depends_to_the_disk() {
+    block_on(async {
+        let stacked = Stacked::new().await;
+        let (status, body) = stacked.apply(1, true).await;
+        assert_eq!((status, &body["status"]), (200, &json!("completed")), "{body}");
+        let text = format!("1\nTWO\n{REST}");
+        assert_eq!(stacked.texts().await, (text.clone(), text.clone()));
+        // Nothing of the first job is left to decide.
+        let (_, first) = stacked.bench.get(&format!("/api/agent/jobs/{}", stacked.jobs[0])).await;
+        assert_eq!(first["status"], "completed");
+        let (_, review) = stacked.bench.get("/api/agent/review").await;
+        assert_eq!(review["files"], json!([]));
+        // The earlier one first is as good.
+        let stacked = Stacked::new().await;
+        for job in [0, 1] {
+            assert_eq!(stacked.apply(job, true).await.0, 200);
+        }
+        assert_eq!(stacked.texts().await, (text.clone(), text));
+    });
+}
+
 #[test]
 fn an_applied_edit_that_the_user_restores_on_disk_stays_rejected() {
     block_on(async {
