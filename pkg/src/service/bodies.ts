@@ -881,6 +881,8 @@ export interface SessionRecord {
   budget: Budget;
   /** The canvas. */
   canvas?: CanvasFlags | undefined;
+  /** Workspace runs of edits of the canvas by requests, whose hunks are in the review of the session. */
+  canvas_runs?: number[] | undefined;
   /** Comments on lines. */
   comments: Comment[];
   /** Whether the first edit of each job needs the user's confirmation. */

@@ -30,7 +30,12 @@ pub const EVENT_TYPES: &[EventType] = &[
     row(
         "job.completed",
         "PROCESSING_END",
-        "The job is done, and none of its edits is pending. The last event of the job. `usage`, `answer`.",
+        "The job is done, and none of its edits is pending. The last event of the job, unless an undo reopens it. `usage`, `answer`.",
+    ),
+    row(
+        "job.reopened",
+        "service",
+        "An undo or a redo made edits of a completed job pending again, and the job awaits review. `by`, `files`, `review_revision`.",
     ),
     row(
         "job.failed",

@@ -123,7 +123,8 @@ impl EventReader {
             }
             if let Some(last) = page.events.last() {
                 self.after = number_of(&self.scope, last);
-                self.is_over |= self.ends_with(last);
+                // An undo may have reopened the job.
+                self.is_over = self.ends_with(last);
                 return Ok(Reading::Events(page.events));
             }
             if self.is_over || is_closed || self.job_is_over().await? {

@@ -3,8 +3,9 @@
 //! A host gives the service a workspace, a store, and a way to open models and to start tasks. HTTP and JavaScript hand
 //! [`ApiRequest`]s to [`Service::handle`] and read events by [`Service::events`]; both see the same JSON.
 //!
-//! Each change of a session is one commit of the [`ServiceStore`]. A job ends with exactly one terminal event, also if
-//! the process dies: [`Service::recover`] ends the jobs that a former process left running.
+//! Each change of a session is one commit of the [`ServiceStore`]. A job ends with one terminal event, also if the process
+//! dies: [`Service::recover`] ends the jobs that a former process left running. An undo can reopen a completed job, which
+//! then ends again.
 
 pub mod api;
 mod bodies;

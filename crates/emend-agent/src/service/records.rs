@@ -227,6 +227,9 @@ pub struct SessionRecord {
     pub spent: Spent,
     /// Cursor of the newest event of the session.
     pub cursor: u64,
+    /// Workspace runs of edits of the canvas by requests, whose hunks are in the review of the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub canvas_runs: Vec<u64>,
     /// Workspace revision up to which the model was told the user's decisions; absent before the first job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_revision: Option<u64>,

@@ -1,6 +1,6 @@
 //! The canvas over requests: the same operations as the canvas tools, for a caller with a lease of its own.
 //!
-//! The canvas belongs to the workspace. The session in the path is the one that gets the events.
+//! The canvas belongs to the workspace. The session in the path gets the events, and its review has the edits.
 
 use emend_edit::patch::line_edits::{LineEdit, LineOperation};
 use emend_llm::CancelToken;
@@ -158,14 +158,19 @@ async fn edit(inner: &Inner, id: &str, lease_id: &str, base: &str, edit: CanvasE
     // Edits of the canvas are pending: the user decides, and saving is the user's.
     let workspace = inner.workspace.in_mode(Mode::Staged);
     let (reads, cancel) = (ReadTracker::default(), CancelToken::new());
-    let context = WriteContext {
-        run_id: workspace.begin_run(),
-        call_id: "canvas",
-        lease: None,
-        may_write: true,
-        reads: &reads,
-        cancel: &cancel,
-    };
+    let run_id = workspace.begin_run();
+    // Before the edit: after a crash, its hunks are in the review of the session.
+    let runs: Vec<u64> = workspace.runs().into_iter().map(|run| run.run_id).collect();
+    inner
+        .change(id, |session, _| {
+            // Runs without changes, such as of refused edits, are forgotten.
+            session.canvas_runs.retain(|run| runs.contains(run));
+            session.canvas_runs.push(run_id);
+            Ok(())
+        })
+        .await?;
+    let context =
+        WriteContext { run_id, call_id: "canvas", lease: None, may_write: true, reads: &reads, cancel: &cancel };
     let desk = CanvasDesk::new(&workspace, inner.now().0, true);
     let done = desk.edit(&context, Some(lease_id), base, &edit).await?;
     inner.canvas_event(id, "edit").await?;

@@ -14,14 +14,16 @@ use crate::service::inner::Inner;
 use crate::service::records::{JobRecord, JobStatus};
 use crate::service::review_body::ReviewBody;
 use crate::service::run::complete;
+use crate::service::store::SessionQuery;
 use crate::workspace::{HunkDecision, HunkLines, Selection};
 
 pub(super) async fn get(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
     let runs = match (parameter(request, "job_id"), parameter(request, "session_id")) {
         (Some(id), _) => Some(inner.job(id).await?.runs),
         (None, Some(id)) => {
-            inner.session(id).await?;
-            Some(inner.store.jobs(id).await?.into_iter().flat_map(|job| job.runs).collect())
+            let session = inner.session(id).await?;
+            let jobs = inner.store.jobs(id).await?.into_iter();
+            Some(jobs.flat_map(|job| job.runs).chain(session.canvas_runs).collect())
         }
         (None, None) => None,
     };
@@ -90,6 +92,31 @@ impl Inner {
                 Ok(())
             })
             .await?;
+        }
+        Ok(())
+    }
+
+    /// Returns completed jobs to review whose edits an undo or a redo has made pending again.
+    async fn reopen(&self, what: &str) -> ApiResult<()> {
+        let pending = self.workspace.runs_with_pending();
+        let is_pending = |job: &JobRecord| job.runs.iter().any(|run| pending.contains(run));
+        let query = SessionQuery { limit: usize::MAX, ..SessionQuery::default() };
+        for session in self.store.sessions(&query).await?.sessions {
+            let jobs = self.store.jobs(&session.session_id).await?.into_iter();
+            for job in jobs.filter(|job| job.status == JobStatus::Completed && is_pending(job)) {
+                let (now, revision) = (self.now(), self.workspace.revision());
+                let files = self.pending_files(&job.runs);
+                self.change_job(&job.job_id, |_, job, changes| {
+                    job.status = JobStatus::AwaitingReview;
+                    job.finished_at = None;
+                    job.review_revision = Some(revision);
+                    job.reviewed_at = Some(now);
+                    let data = json!({ "by": what, "files": files, "review_revision": revision });
+                    changes.event(job, "job.reopened", data);
+                    Ok(())
+                })
+                .await?;
+            }
         }
         Ok(())
     }
@@ -204,7 +231,9 @@ async fn file(inner: &Inner, path: &str) -> ApiResult<FilePath> {
 pub(super) async fn step(inner: &Inner, is_redo: bool) -> ApiResult<ReviewBody> {
     let _deciding = inner.deciding.lock().await;
     let review = if is_redo { inner.workspace.redo().await? } else { inner.workspace.undo().await? };
-    inner.settle(if is_redo { "redo" } else { "undo" }).await?;
+    let what = if is_redo { "redo" } else { "undo" };
+    inner.reopen(what).await?;
+    inner.settle(what).await?;
     Ok(review.into())
 }
 

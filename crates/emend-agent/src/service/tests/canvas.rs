@@ -84,3 +84,33 @@ fn the_model_is_told_changes_of_the_canvas_once() {
         assert_eq!(canvas["held"], false, "the lease ends with the run");
     });
 }
+
+#[test]
+fn edits_of_the_canvas_are_in_the_review_of_the_session_that_made_them() {
+    block_on(async {
+        let bench = Bench::new("//- notes.md\none\ntwo\n");
+        let (mine, other) = (bench.session(json!({})).await, bench.session(json!({})).await);
+        let path = |action: &str| format!("/api/agent/sessions/{mine}/canvas/{action}");
+        bench.post(&path("open"), json!({ "file_path": "notes.md" })).await;
+        let (_, out) = bench.post(&path("check_out"), Value::Null).await;
+        let mut base = out["revision_id"].clone();
+        for (line, text) in [(1, "ONE\n"), (2, "TWO\n")] {
+            let edits = json!([{ "operation": "replace", "start_line": line, "new_text": text }]);
+            let request = json!({ "lease_id": out["lease_id"], "base_revision_id": base, "edits": edits });
+            let (status, done) = bench.post(&path("edit_lines"), request).await;
+            assert_eq!(status, 200, "{done}");
+            base = done["new_revision_id"].clone();
+        }
+        let review = async |session: &str| bench.get(&format!("/api/agent/review?session_id={session}")).await.1;
+        assert_eq!(review(&other).await["files"], json!([]));
+        let found = review(&mine).await;
+        assert_eq!((&found["files"][0]["file_path"], &found["files"][0]["added"]), (&json!("notes.md"), &json!(2)));
+        let hunk = found["files"][0]["hunks"][0]["hunk_id"].clone();
+        let (status, body) =
+            bench.post("/api/agent/decisions", json!({ "decision": "accept", "hunk_ids": [hunk] })).await;
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(bench.disk("notes.md"), "ONE\nTWO\n");
+        let (_, log) = bench.get("/api/agent/change_log?file_path=notes.md").await;
+        assert_eq!(log["changes"][0]["status"], "accepted", "{log}");
+    });
+}

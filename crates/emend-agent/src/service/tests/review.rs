@@ -97,6 +97,24 @@ fn apply_is_one_step_that_can_be_undone() {
         reviewed.bench.post("/api/agent/undo", Value::Null).await;
         assert_eq!(reviewed.bench.disk("a.md"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
         assert_eq!(reviewed.hunks().await.len(), 3, "everything is pending again");
+        // So the job awaits review again, with its bundle.
+        let state = reviewed.state().await;
+        assert_eq!((&state["status"], &state["finished_at"]), (&json!("awaiting_review"), &Value::Null), "{state}");
+        assert_eq!(state["diff_bundle"]["files"].as_array().map(Vec::len), Some(2));
+        reviewed.bench.post("/api/agent/redo", Value::Null).await;
+        assert_eq!(reviewed.state().await["status"], "completed");
+        reviewed.bench.post("/api/agent/undo", Value::Null).await;
+        let hunks = reviewed.hunks().await;
+        let (status, body) = reviewed.apply(&hunks, json!({})).await;
+        assert_eq!((status, &body["status"]), (200, &json!("completed")), "{body}");
+        assert_eq!(reviewed.bench.disk("a.md"), "1\ntwo\n3\n4\n5\n6\n7\neight\n9\n");
+        let kinds = reviewed.bench.kinds(&reviewed.job).await;
+        let ends: Vec<&String> = kinds.iter().filter(|kind| kind.starts_with("job.")).skip(2).collect();
+        assert_eq!(
+            ends,
+            ["job.completed", "job.reopened", "job.completed", "job.reopened", "job.completed"],
+            "{kinds:?}"
+        );
     });
 }
 
