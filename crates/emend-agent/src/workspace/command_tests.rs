@@ -181,12 +181,6 @@ fn a_file_that_a_command_ignores_has_not_changed() {
 }
 
 #[test]
-fn a_directory_in_place_of_a_file_is_a_change_of_the_file() {
-    let text = without_snapshots().shell("remove b.txt; write b.txt/x new");
-    assert!(text.contains("[changed: b.txt, b.txt/x]"), "{text}");
-}
-
-#[test]
 fn direct_whatever_text_a_snapshot_has_can_be_undone() {
     let world = World::new(Mode::Direct);
     let big = "x".repeat(2 << 20);
