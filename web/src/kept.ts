@@ -34,9 +34,19 @@ export interface KeptHunk {
 /** The assistant's text in the hunks that the user is editing, by id. */
 const remembered = new Map<string, Written>();
 
-/** Records the texts of hunks before the user edits the file. Hunks that the user has edited already keep theirs. */
-export function rememberWritten(hunks: readonly Hunk[]): void {
-  for (const hunk of hunks) if (!hunk.keptByUser) remembered.set(hunk.id, writtenText(hunk));
+/**
+ * Records the texts of hunks before the user edits the file, and returns them. Hunks that the user has edited already keep
+ * theirs.
+ */
+export function rememberWritten(hunks: readonly Hunk[]): (readonly [string, Written])[] {
+  const now = hunks.filter((hunk) => !hunk.keptByUser).map((hunk) => [hunk.id, writtenText(hunk)] as const);
+  recallWritten(now);
+  return now;
+}
+
+/** Adds texts that were recorded before. */
+export function recallWritten(written: Iterable<readonly [string, Written]>): void {
+  for (const [id, text] of written) remembered.set(id, text);
 }
 
 export function writtenOf(id: string): Written | undefined {

@@ -110,6 +110,7 @@ export const tests = {
     await page.getByText("you edited this").first().waitFor();
     await page.getByRole("button", { name: "Reject change 1 of 2" }).click();
     const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
+    await dialog.waitFor();
     assert.deepEqual(await dialog.locator("code").allTextContents(), [
       "bar is here, mine",
       "foo is here, mine",

@@ -23,7 +23,10 @@ async function noted(page, url) {
   return { app, saved };
 }
 
-const outcomes = (dialog) => dialog.locator("code").allTextContents();
+async function outcomes(dialog) {
+  await dialog.waitFor();
+  return dialog.locator("code").allTextContents();
+}
 
 /** Drops a file of this computer at a point of the page, as the mouse would. */
 async function dropFile(page, path, x, y) {
@@ -52,6 +55,18 @@ export const tests = {
     await dialog.getByRole("button", { name: "Save" }).click();
     await app.says("Saved a.py. 1 change still to review is not saved.");
     assert.equal(await saved("a.py"), PYTHON["a.py"].replace("foo():", "foo():  # note"));
+  },
+
+  async "after a reload a line with unaccepted words still has its three results"({ page, url }) {
+    await noted(page, url);
+    await page.waitForTimeout(300);
+    page.on("dialog", (dialog) => void dialog.accept());
+    await page.reload();
+    await page.locator(".cm-user-line", { hasText: "# note" }).waitFor();
+    await page.keyboard.press("Control+s");
+    const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
+    await dialog.waitFor();
+    assert.deepEqual(await outcomes(dialog), ["def bar():  # note", "def foo():  # note", "def foo():"]);
   },
 
   async "of a line with unaccepted words the user can keep all, or drop both"({ page, url }) {

@@ -28,8 +28,8 @@ const SEND_DELAY_MS = 450;
 editor.connect({
   write: async (path, raw, base) => {
     const engine = currentEngine();
-    rememberWritten(pendingHunks(review.value.files.find((file) => file.path === path)));
-    const { text, changed } = await engine.write(path, raw, base, { kind: "typing", path });
+    const written = rememberWritten(pendingHunks(review.value.files.find((file) => file.path === path)));
+    const { text, changed } = await engine.write(path, raw, base, { kind: "typing", path }, written);
     // The toast's Undo would now undo this typing instead of its own step.
     if (changed && toast.value?.undo) toast.value = null;
     // Not awaited: the refresh is queued behind this write, so awaiting it would deadlock.

@@ -25,7 +25,7 @@ import {
   writeBack,
 } from "../folder.js";
 import { plural } from "../hunk-text.js";
-import { forgetWritten } from "../kept.js";
+import { forgetWritten, recallWritten } from "../kept.js";
 import { claimProject, keepFolder, keptFolder, projectOfTab } from "../kept-folders.js";
 import {
   choose,
@@ -84,6 +84,7 @@ export async function continueProject(id: string): Promise<boolean> {
     const directory = await keptFolder(id);
     show(engine, { name, directory, skipped, sample });
     currentId = id;
+    recallWritten(restored.written);
     for (let index = 0; index < restored.conversations; index++) showChat(index);
     showChat(restored.conversation);
     await refresh();

@@ -29,6 +29,7 @@ import type {
   Snapshot,
   Step,
   Steps,
+  WrittenById,
 } from "./protocol.js";
 import { Recorder } from "./recorder.js";
 import { replay } from "./replay.js";
@@ -69,6 +70,7 @@ export class Core implements CoreApi {
   #batches = 0;
   #replaying = false;
   #offline = true;
+  readonly #written = new Map<string, WrittenById[number][1]>();
   /** The sessions of the conversations, and the index of the open one. */
   #sessions: string[] = [];
   #conversation = 0;
@@ -107,7 +109,7 @@ export class Core implements CoreApi {
     this.#engine.configure({ model: modelOf(settings) });
     this.#offline = settings.provider === "offline";
     const [conversation, conversations] = [this.#conversation, this.#sessions.length];
-    return { info: kept.info, exact, conversation, conversations };
+    return { info: kept.info, exact, conversation, conversations, written: [...this.#written] };
   }
 
   projects(): Promise<readonly ProjectInfo[]> {
@@ -130,6 +132,7 @@ export class Core implements CoreApi {
     this.#saved = new Map(
       Object.entries(files).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
     );
+    this.#written.clear();
     this.#touched = new Set();
     this.#unsaved = new Set();
     this.#sent = new Map();
@@ -215,8 +218,9 @@ export class Core implements CoreApi {
     this.#touched.add(path);
   }
 
-  async write(path: string, text: string, base: string | null, step: Step) {
-    this.#note({ op: "write", path, text, base, step });
+  async write(path: string, text: string, base: string | null, step: Step, written: WrittenById = []) {
+    this.#note({ op: "write", path, text, base, step, ...(written.length > 0 && { written }) });
+    for (const [id, each] of written) this.#written.set(id, each);
     const before = await this.read(path);
     const { text: after } = await this.#engine.files.write(path, text, base === null ? {} : { base });
     this.#touched.add(path);
@@ -417,7 +421,7 @@ export class Core implements CoreApi {
   async repeat(op: Op): Promise<void> {
     switch (op.op) {
       case "write":
-        return void (await this.write(op.path, op.text, op.base, op.step));
+        return void (await this.write(op.path, op.text, op.base, op.step, op.written));
       case "accept":
         return this.accept(op.ids, op.over, op.path);
       case "reject":

@@ -5,7 +5,7 @@
  * operations, one JSON text per line. API keys are never part of them.
  */
 import { indexedDbStore, type SessionStore } from "emend";
-import type { Contents, ModelChoice, ProjectInfo, Step } from "./protocol.js";
+import type { Contents, ModelChoice, ProjectInfo, Step, WrittenById } from "./protocol.js";
 
 /** One operation. `at` is the number of events of the current run, text deltas left out, that were read before it. */
 export type Op = { readonly at: number } & (
@@ -15,6 +15,7 @@ export type Op = { readonly at: number } & (
       readonly text: string;
       readonly base: string | null;
       readonly step: Step;
+      readonly written?: WrittenById;
     }
   | { readonly op: "remove"; readonly path: string }
   | { readonly op: "accept"; readonly ids: readonly string[]; readonly over: boolean; readonly path: string }

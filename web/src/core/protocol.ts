@@ -1,5 +1,6 @@
 /** Messages between the page and the worker that runs the engine. All of them can be cloned. */
 import type { AgentEvent, CanvasState, FileInfo, FileMatches, Review, ReviewFile } from "emend";
+import type { Written } from "../kept.js";
 import type { Settings } from "../settings.js";
 
 /** An error as the page shows it: a stable code, a message, and remedies. */
@@ -75,6 +76,9 @@ export interface EventBatch {
   readonly replayed: boolean;
 }
 
+/** The assistant's text in hunks that the user has edited, by id. */
+export type WrittenById = readonly (readonly [id: string, written: Written])[];
+
 /** A project as it was left. */
 export interface Restored {
   readonly info: ProjectInfo;
@@ -83,6 +87,7 @@ export interface Restored {
   /** The conversation that was open, and the number of conversations. */
   readonly conversation: number;
   readonly conversations: number;
+  readonly written: WrittenById;
 }
 
 /** The operations of the worker. Each of them is a message of the page and an answer. */
@@ -99,7 +104,14 @@ export interface CoreApi {
   readDisk(path: string): Promise<string | null>;
   savedText(path: string): Promise<string | null>;
   noteSaved(path: string, text: string | null): Promise<void>;
-  write(path: string, text: string, base: string | null, step: Step): Promise<{ text: string; changed: boolean }>;
+  /** Writes the user's edit. `written` has the assistant's text in hunks that the user edits, to be kept with them. */
+  write(
+    path: string,
+    text: string,
+    base: string | null,
+    step: Step,
+    written?: WrittenById,
+  ): Promise<{ text: string; changed: boolean }>;
   remove(path: string): Promise<void>;
   diff(): Promise<string>;
   zip(files: Contents): Promise<Uint8Array>;
