@@ -7,6 +7,7 @@ import "./styles/base.css";
 import "./styles/layout.css";
 import "./styles/editor.css";
 import "./styles/chat.css";
+import "./styles/phone.css";
 import { restrictStyles } from "./style-nonce.js";
 import { App } from "./ui/app.js";
 import { loadLater } from "./ui/later.js";

@@ -29,7 +29,7 @@ export async function replay(ops: readonly Op[], core: Repeatable, recorder: Rec
       const last = end < 0 ? ops.length : end;
       await repeatRun(op.text, ops.slice(index + 1, last), ops[last]?.op === "end" ? ops[last] : null, core, recorder);
       index = ops[last]?.op === "end" ? last : last - 1;
-    } else exact = (await attempt(core, op)) && exact;
+    } else await attempt(core, op);
   }
   return exact;
 }
@@ -65,12 +65,11 @@ async function repeatRun(
   for (const op of steps) await attempt(core, op);
 }
 
-/** Repeats one operation. One that failed before fails again. Returns whether it succeeded. */
-async function attempt(core: Repeatable, op: Op): Promise<boolean> {
+/** Repeats one operation. One that failed before fails again. */
+async function attempt(core: Repeatable, op: Op): Promise<void> {
   try {
     await core.repeat(op);
   } catch {
     // Its failure was shown when it was first tried.
   }
-  return true;
 }
