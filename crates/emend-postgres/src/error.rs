@@ -36,6 +36,16 @@ pub enum OpenError {
         /// The needed version.
         known: i32,
     },
+    /// The engine of jobs in the database has another version.
+    #[error(
+        "the database has Absurd {found}, and this program needs {known}; migrate it with `absurdctl migrate --to {known}`"
+    )]
+    Absurd {
+        /// Version in the database.
+        found: String,
+        /// The needed version.
+        known: &'static str,
+    },
     /// Another server uses the database.
     #[error("another `emend serve` uses this database; stop it first")]
     InUse,
@@ -97,6 +107,12 @@ impl From<deadpool_postgres::PoolError> for Failure {
 }
 
 impl Failure {
+    /// Returns the error code of the database.
+    pub(crate) fn state(&self) -> Option<&str> {
+        let Self::Database(error) = self else { return None };
+        error.code().map(SqlState::code)
+    }
+
     /// Returns whether another try may succeed: the connection broke, the server starts, or transactions collided.
     pub(crate) fn is_passing(&self) -> bool {
         let Self::Database(error) = self else { return matches!(self, Self::Connect(_)) };

@@ -10,6 +10,7 @@ mod error;
 #[cfg(unix)]
 pub mod harness;
 mod holder;
+mod jobs;
 mod migrate;
 mod store;
 mod tls;
@@ -17,5 +18,6 @@ mod tls;
 pub use canvas::{AppendedNode, CanvasAnswer, CanvasDraft, CanvasHashes, CanvasTicket, PostgresCanvases};
 pub use database::{Address, CONNECTIONS_MAX, migrate};
 pub use error::OpenError;
+pub use jobs::{Claim, ClaimError, JobWait, PostgresJobs};
 pub use migrate::{Migrated, known_version};
 pub use store::PostgresServiceStore;

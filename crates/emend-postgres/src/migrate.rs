@@ -8,7 +8,17 @@ use tokio_postgres::Client;
 use crate::error::OpenError;
 
 /// Steps from each version to the next.
-const MIGRATIONS: [&str; 2] = [include_str!("sql/001-service.sql"), include_str!("sql/002-canvas.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("sql/001-service.sql"), include_str!("sql/002-canvas.sql"), include_str!("sql/003-jobs.sql")];
+
+/// Version of Absurd, the engine of jobs.
+const ABSURD_VERSION: &str = "0.5.1";
+
+/// The SQL of Absurd with its licence, if this program was built with it.
+#[cfg(absurd)]
+const ABSURD: Option<&str> = Some(include_str!(env!("EMEND_ABSURD_SQL")));
+#[cfg(not(absurd))]
+const ABSURD: Option<&str> = None;
 
 /// Key of the advisory lock of migrations: "Emnd".
 const LOCK: i64 = 0x456d_6e64;
@@ -27,6 +37,8 @@ pub struct Migrated {
     pub from: i32,
     /// Version after.
     pub to: i32,
+    /// Whether the database has Absurd, the engine of jobs.
+    pub has_jobs: bool,
 }
 
 /// Returns the newest version that this program knows.
@@ -63,11 +75,29 @@ pub(crate) async fn migrate(client: &mut Client) -> Result<Migrated, OpenError> 
     if from > known {
         return Err(OpenError::Newer { found: from, known });
     }
+    let has_jobs = migrate_absurd(transaction.client()).await?;
     transaction.batch_execute(VERSIONS).await?;
     for (number, step) in (1..).zip(MIGRATIONS).skip(usize::try_from(from).unwrap_or_default()) {
         transaction.batch_execute(step).await?;
         transaction.execute("INSERT INTO emend.versions (version) VALUES ($1)", &[&number]).await?;
     }
     transaction.commit().await?;
-    Ok(Migrated { from, to: known })
+    Ok(Migrated { from, to: known, has_jobs })
+}
+
+/// Installs Absurd with the queue `emend`, and refuses another version of it. Returns whether the database has it.
+async fn migrate_absurd(client: &Client) -> Result<bool, OpenError> {
+    let exists = client.query_one("SELECT to_regproc('absurd.get_schema_version') IS NOT NULL", &[]).await?;
+    if exists.get::<_, bool>(0) {
+        let found: String = client.query_one("SELECT absurd.get_schema_version()", &[]).await?.get(0);
+        if found != ABSURD_VERSION {
+            return Err(OpenError::Absurd { found, known: ABSURD_VERSION });
+        }
+    } else if let Some(sql) = ABSURD {
+        client.batch_execute(sql).await?;
+    } else {
+        return Ok(false);
+    }
+    client.execute("SELECT absurd.create_queue('emend')", &[]).await?;
+    Ok(true)
 }

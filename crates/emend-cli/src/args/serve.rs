@@ -86,7 +86,7 @@ const DATABASE_VARIABLE: &str = "EMEND_DATABASE_URL";
 pub(crate) enum DbCommand {
     /// Create the tables of Emend in a PostgreSQL database, or bring them to the version of this program.
     ///
-    /// The tables are in the schema `emend`; nothing else in the database changes.
+    /// The tables are in the schemas `emend` and `absurd`; nothing else in the database changes.
     Migrate {
         /// The database: postgres:URL, or `postgres` with the URL in EMEND_DATABASE_URL.
         #[arg(long, value_name = "STORE", value_parser = database)]

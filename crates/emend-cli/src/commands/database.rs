@@ -30,6 +30,9 @@ mod with_postgres {
             0 => writeln!(stdout, "{address} has version {} now", done.to)?,
             from => writeln!(stdout, "{address} has version {} now; it had version {from}", done.to)?,
         }
+        if !done.has_jobs {
+            writeln!(stdout, "without Absurd: run `cargo xtask setup` before the build, or `absurdctl init`")?;
+        }
         Ok(ExitCode::SUCCESS)
     }
 

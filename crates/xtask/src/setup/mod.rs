@@ -3,6 +3,7 @@
 //! It can run any number of times and keeps installed parts. Only Debian packages go outside the checkout, and only if
 //! there is no other wasm32 standard library or browser.
 
+mod absurd;
 pub(crate) mod browser;
 mod debian;
 pub(crate) mod llama;
@@ -29,9 +30,10 @@ pub(crate) fn set_up(repo: &Repo) -> Result<()> {
     set_up_tools(repo)
 }
 
-/// Creates the Python environment of a few extra tests.
+/// Creates the Python environment of a few extra tests, and takes the SQL of Absurd from a Python package.
 pub(crate) fn set_up_python(repo: &Repo) {
     part("python", || python(repo));
+    part("absurd", || absurd::set_up(repo));
 }
 
 /// Installs PostgreSQL, which tests of servers start themselves.
