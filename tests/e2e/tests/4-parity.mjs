@@ -58,7 +58,7 @@ export const tests = {
     await app.askAndWait(TASK);
     await app.showReview();
     await page.getByRole("button", { name: "Accept all", exact: true }).click();
-    await page.getByRole("button", { name: /^Save \d+ changed files into the folder/ }).click();
+    await page.getByRole("button", { name: /^Save all \d+ changed files/ }).click();
     await page.getByRole("button", { name: /0 changed files: everything is saved/ }).waitFor();
     for (const path of Object.keys(files)) assert.equal(await saved(path), expected[path], path);
   },
