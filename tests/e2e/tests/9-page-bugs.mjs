@@ -363,6 +363,7 @@ export const tests = {
     await app.chooseModel({ pace: "instant" });
     await app.askAndWait("rename foo to bar");
     await page.keyboard.press("Alt+r");
+    await page.waitForFunction(() => document.activeElement?.classList.contains("hunk-card"));
     await page.keyboard.press("n");
     await app.says("1 left to review");
     await page.keyboard.press("n");

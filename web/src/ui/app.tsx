@@ -187,8 +187,18 @@ function takesText(target: EventTarget | null): boolean {
 /** Switches between review and editor, and moves the focus there. */
 function switchView(): void {
   view.value = view.value === "review" ? "editor" : "review";
-  // The view is drawn in a microtask after the state changed.
-  requestAnimationFrame(focusMiddle);
+  focusWhenDrawn(DRAWN_FRAMES_MAX);
+}
+
+/** Number of frames after which the review, which is loaded when it is first shown, is not waited for. */
+const DRAWN_FRAMES_MAX = 120;
+
+function focusWhenDrawn(frames: number): void {
+  requestAnimationFrame(() => {
+    const isDrawn = view.value !== "review" || document.querySelector(".review, .review-end") !== null;
+    if (isDrawn || frames === 0) focusMiddle();
+    else focusWhenDrawn(frames - 1);
+  });
 }
 
 function focusMiddle(): void {
