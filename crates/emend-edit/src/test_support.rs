@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// The run has fewer cases of each property: in a browser, and where `cargo xtask mutants` builds the tests.
-const FEW_CASES: bool = cfg!(target_family = "wasm") || option_env!("EMEND_FEW_CASES").is_some();
+pub(crate) const FEW_CASES: bool = cfg!(target_family = "wasm") || option_env!("EMEND_FEW_CASES").is_some();
 
 /// Returns the settings of a property test: `native` cases, or at most 200 with [`FEW_CASES`].
 ///

@@ -1,6 +1,6 @@
 //! Tests of the decisions of rules.
 
-use super::command_line::{differs_in_cmd, read, split, words};
+use super::command_line::{differs_in_cmd, is_assignment, read, split, words};
 use super::policy::{COMMAND_TOOLS, is_command_tool};
 use super::*;
 use crate::test_support::covers;
@@ -84,6 +84,7 @@ fn the_commands_around_comments_groups_and_quotes_are_found() {
     check("a \"\\\"; b\"; c", &["a \"\\\"; b\"", "c"], false);
     check("a \"${b}; c\"; d", &["a \"${b}; c\"", "d"], false);
     check("a \\; b; c", &["a \\; b", "c"], false);
+    check("abcd \\; b; c", &["abcd \\; b", "c"], false);
     check("a '; b'; c", &["a '; b'", "c"], false);
     check("a }", &["a"], true);
     check("a;} b", &["a", "b"], true);
@@ -129,6 +130,21 @@ fn words_end_at_blanks_outside_of_quotes() {
     check("a\\ b c", &["a\\ b", "c"]);
     check("a b\\", &["a", "b\\"]);
     check("a\\", &["a\\"]);
+}
+
+#[test]
+fn a_word_that_sets_a_variable_starts_with_a_name() {
+    for (word, expected) in [
+        ("A=1", true),
+        ("A_b2+=1", true),
+        ("A=", true),
+        ("=1", false),
+        ("a-b=1", false),
+        ("--a=1", false),
+        ("A", false),
+    ] {
+        assert_eq!(is_assignment(word), expected, "{word}");
+    }
 }
 
 #[test]
@@ -190,6 +206,7 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "env A=1 git push",
         "sudo -u root git push",
         "sh -c 'git push'",
+        "sh -c\"git push\"",
         "eval 'gi\"\"t push'",
         "(git push)",
         "{ git push; }",
@@ -411,6 +428,11 @@ fn rules_for_an_effect_decide_on_all_tools_that_have_it() {
     assert_eq!(decide(ToolEffect::Writes, &command("make")), Allow);
     let patch = Target { tool: Some(("apply_patch", ToolEffect::Writes)), ..paths(&["a"]) };
     assert_eq!(decide(ToolEffect::Runs, &patch), Allow);
+    let rule = Rule::for_effect_on(Deny, ToolEffect::Writes, "a/**").unwrap();
+    let policy = Policy { rules: vec![rule], otherwise: Allow };
+    let decide = |effect, path: &str| policy.decide(&["any"], effect, &paths(&[path])).action;
+    assert_eq!(decide(ToolEffect::Writes, "a/b"), Deny);
+    assert_eq!((decide(ToolEffect::Writes, "b"), decide(ToolEffect::Reads, "a/b")), (Allow, Allow));
 }
 
 #[test]

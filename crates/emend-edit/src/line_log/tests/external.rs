@@ -12,6 +12,7 @@ use super::steps::{base, history, play};
 use super::{meta, propose, type_in};
 use crate::line_log::history::StatusChange;
 use crate::line_log::{Action, DependentsPolicy, HunkQuery, LineLog, LoadError, Origin, Status};
+use crate::test_support::FEW_CASES;
 
 #[test]
 fn after_an_external_change_the_disk_is_as_it_was_found() {
@@ -61,8 +62,10 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
     let (n_external, n_as_saved, n_lost) = (n_external.get(), n_as_saved.get(), n_lost.get());
     let n_restored = n_restored.get();
     println!("external changes: {n_external}, unrecorded saves: {n_as_saved}, lost: {n_lost}, restored: {n_restored}");
-    // Lost entries are rare: the few cases of a browser may have none, and the tests below have their own.
-    assert!(n_external > 0 && n_as_saved > 0 && (n_lost > 0 || cfg!(target_family = "wasm")));
+    // Lost entries are rare: the few cases of a browser may have none, and the tests below have their own. Where
+    // `cargo xtask mutants` builds the tests, few cases may also have no unrecorded save.
+    let is_mutants = FEW_CASES && !cfg!(target_family = "wasm");
+    assert!(n_external > 0 && (n_as_saved > 0 || is_mutants) && (n_lost > 0 || FEW_CASES));
 }
 
 /// Checks that an entry that did not reach the disk is taken back, so that it can be done again and leaves no line twice.

@@ -141,7 +141,9 @@ fn hunk_ids_name_their_changes() {
     assert_eq!(HunkId::of(&ids(&[3])).as_str(), "h3");
     assert_eq!(HunkId::of(&ids(&[9, 4, 5, 7, 6])).as_str(), "h4-7.9");
     assert_eq!(HunkId::from("h4-7.9").changes(), Some(ids(&[4, 5, 6, 7, 9])));
-    for bad in ["", "h", "4", "h4-", "h7-4", "h4..5", "hx", "h1-99999999999", "h-1"] {
+    // A made-up range is rejected by its length and not by its numbers.
+    assert_eq!(HunkId::from("h700000-700001").changes(), Some(ids(&[700_000, 700_001])));
+    for bad in ["", "h", "4", "h4-", "h7-4", "h4..5", "hx", "h1-99999999999", "h2-1000002", "h-1"] {
         assert_eq!(HunkId::from(bad).changes(), None, "{bad}");
     }
     let log = LineLog::new(Some("a\n"));
