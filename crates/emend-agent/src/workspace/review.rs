@@ -150,11 +150,7 @@ pub enum ReviewError {
         files: Vec<FilePath>,
     },
     /// Live changes of other runs depend on the changes that an application would reject: both lines would stay.
-    #[error(
-        "{path}: later hunks depend on hunks that are not accepted: {}; nothing was applied. Decide on the later hunks \
-         first, or accept the earlier ones too",
-        hunks.join(", ")
-    )]
+    #[error("{path}: later hunks depend on hunks to reject; nothing was applied. Decide on the later hunks first")]
     NeededLater {
         /// Path relative to the root.
         path: FilePath,

@@ -24,6 +24,10 @@ impl ExecutionEnvironment for MemFs {
         Box::pin(ready(self.file(path).map(|file| file.content.clone())))
     }
 
+    fn read_existing<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Vec<u8>>, EnvError>> {
+        Box::pin(ready(self.existing(path).map(|file| file.map(|file| file.content.clone()))))
+    }
+
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {
         Box::pin(ready(self.write_now(path, content)))
     }

@@ -346,6 +346,15 @@ impl MemFs {
         }
     }
 
+    /// Returns a file; `None` if nothing exists at `path`.
+    fn existing(&self, path: &FilePath) -> Result<Option<Shared<File>>, EnvError> {
+        match self.find(path) {
+            None => Ok(None),
+            Some(Entry::Directory(_)) => Err(EnvError::IsDirectory { path: path.to_string() }),
+            Some(_) => self.file(path).map(Some),
+        }
+    }
+
     fn directory(&self, path: &FilePath) -> Result<Shared<Directory>, EnvError> {
         match self.find(path) {
             Some(Entry::Directory(directory)) => Ok(directory),
@@ -463,11 +472,7 @@ impl MemFs {
 
     fn change_file(&self, change: &FileChange) -> Result<(), EnvError> {
         let path = &change.path;
-        let old = match self.find(path) {
-            Some(Entry::Directory(_)) => return Err(EnvError::IsDirectory { path: path.to_string() }),
-            Some(_) => Some(self.file(path)?),
-            None => None,
-        };
+        let old = self.existing(path)?;
         if old.as_ref().map(|file| &file.content) != change.before.as_ref() {
             return Err(EnvError::Changed { path: path.to_string() });
         }
