@@ -440,7 +440,9 @@ impl Loaded {
             UndoStep::BeforeLogs => outcome.kept.clear(),
             UndoStep::AfterLogs => {
                 self.record.restore_modes(files, runs, logged)?;
-                if !commands.is_empty() {
+                // The undo of edits alone ends the redo of an earlier undo, too.
+                let ends_redo = !self.record.undone.is_empty() && !logged.is_empty();
+                if !commands.is_empty() || ends_redo {
                     self.append(Line::Switch { commands, is_on: false })?;
                 }
             }

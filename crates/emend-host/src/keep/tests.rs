@@ -417,6 +417,21 @@ fn a_full_store_forgets_the_oldest_commands_and_says_so() {
 }
 
 #[test]
+fn a_redo_after_the_undo_of_an_edit_restores_the_edit_only() {
+    let project = Project::usual();
+    let open = project.open();
+    open.shell("rm a.txt b.bin; echo new > new.txt");
+    open.undo();
+    let before = project.tree();
+    open.call("write_file", json!({ "file_path": "later.txt", "content": "later\n" })).unwrap();
+    let after = project.tree();
+    open.undo();
+    check_same(&before, &project.tree());
+    block_on(open.workspace.redo_runs()).unwrap();
+    check_same(&after, &project.tree());
+}
+
+#[test]
 fn a_full_store_keeps_the_mode_bits_that_were_noted_after_the_last_command() {
     let project = Project::usual();
     let open = project.open();
