@@ -876,6 +876,8 @@ export interface SessionRecord {
   budget: Budget;
   /** The canvas. */
   canvas?: CanvasFlags;
+  /** Workspace runs of edits of the canvas by requests, whose hunks are in the review of the session. */
+  canvas_runs?: number[];
   /** Comments on lines. */
   comments: Comment[];
   /** Whether the first edit of each job needs the user's confirmation. */

@@ -276,16 +276,16 @@ fn conversations_have_titles_are_searched_and_archived() {
     };
     let all = ids(&[]);
     let [second, first] = all.as_slice() else { panic!("{all:?}") };
-    assert_eq!(ids(&["--search", "BETA"]), [second.clone()]);
+    assert_eq!(ids(&["--search", "BETA"]), [second.as_str()]);
     // The text is in a message, not in the title.
-    assert_eq!(ids(&["--search", "renamed alpha"]), [first.clone()]);
+    assert_eq!(ids(&["--search", "renamed alpha"]), [first.as_str()]);
     project.run(&["sessions", "title", first, "Greek\nletters"]).assert_ok();
     let table = project.run(&["sessions"]).assert_ok().stdout.clone();
     assert!(table.contains("Greek letters") && !table.contains("rename alpha"), "{table}");
-    assert_eq!(ids(&["--search", "greek"]), [first.clone()]);
+    assert_eq!(ids(&["--search", "greek"]), [first.as_str()]);
     project.run(&["sessions", "archive", second]).assert_ok();
-    assert_eq!(ids(&[]), [first.clone()]);
-    assert_eq!(ids(&["--archived"]), [second.clone()]);
+    assert_eq!(ids(&[]), [first.as_str()]);
+    assert_eq!(ids(&["--archived"]), [second.as_str()]);
     // The last conversation that is not archived goes on.
     project.run(&["run", "rename omega to alpha", "--continue"]).assert_ok();
     let shown = project.run(&["sessions", "show", first]).assert_ok().stdout.clone();

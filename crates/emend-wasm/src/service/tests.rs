@@ -6,7 +6,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::options::ServiceOptions;
 use super::readings::{scope_of_text, text_of_scope};
-use super::{read_request, without_method};
+use super::{read_request, refusal, without_method};
 
 #[track_caller]
 fn check_refused(json: &str, reason: &str) {

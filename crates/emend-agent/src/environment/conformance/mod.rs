@@ -6,6 +6,8 @@
 
 mod cases;
 mod commands;
+#[cfg(not(target_family = "wasm"))]
+mod first_step;
 mod sandbox;
 mod script;
 
@@ -68,7 +70,7 @@ pub const CASES: &[Case] = list![
     cases::removes_only_files,
     cases::changes_all_files_or_none,
     #[cfg(not(target_family = "wasm"))]
-    cases::changes_after_the_first_step,
+    first_step::changes_after_the_first_step,
     cases::lists_sorted_to_a_depth,
     cases::lists_only_directories,
     cases::globs_what_a_walk_finds,

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::Bench;
 use crate::session::tests::Answer;
+use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -403,6 +404,7 @@ const REST: &str = "3\n4\n5\n6\n7\n8\n9\n";
 
 #[test]
 fn a_job_on_which_a_later_one_depends_is_rejected_only_after_that() {
+    covers("review.apply");
     block_on(async {
         let stacked = Stacked::new().await;
         let before = stacked.texts().await;
