@@ -10,7 +10,19 @@ import { plural, signed } from "../hunk-text.js";
 import { memo } from "../memo.js";
 import { reveal } from "../reveal.js";
 import { forgottenProvider, serverOf } from "../settings.js";
-import { chat, conversation, dialog, draft, kept, project, runTimes, settings, totals, view } from "../store.js";
+import {
+  chat,
+  conversation,
+  dialog,
+  draft,
+  kept,
+  opening,
+  project,
+  runTimes,
+  settings,
+  totals,
+  view,
+} from "../store.js";
 import { baseName } from "../tree.js";
 import { CopyButton } from "./copy-button.js";
 import { examples } from "./examples.js";
@@ -38,12 +50,14 @@ export function ChatPane() {
 function Conversations() {
   const all = allChats();
   const { running, entries } = chat.value;
+  // A choice during a restoration would end with the conversation that is restored last.
+  const busy = running || opening.value !== null;
   return (
     <>
       <ToolButton
         icon="add"
         label="New conversation"
-        disabled={running || entries.length === 0}
+        disabled={busy || entries.length === 0}
         onClick={() => {
           void openChat().then(() => document.querySelector<HTMLElement>(".composer textarea")?.focus());
         }}
@@ -53,7 +67,7 @@ function Conversations() {
           class="chat-select"
           aria-label="Conversation"
           value={conversation.value}
-          disabled={running}
+          disabled={busy}
           onChange={(event) => void openChat(Number(event.currentTarget.value))}
         >
           {all.map((state, index) => (
