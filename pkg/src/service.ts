@@ -20,7 +20,7 @@ export {
   ProviderError,
 } from "./errors.js";
 /** Bodies and operations of the HTTP API. */
-export type * as api from "./service/api.js";
+export type * as api from "./service/bodies.js";
 export { createService, type Service } from "./service/service.js";
 export type * from "./service/types.js";
 export type { InitOptions, WasmSource } from "./wasm/types.js";

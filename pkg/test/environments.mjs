@@ -1,5 +1,6 @@
 // Environments for tests, and agents over them.
 
+import assert from "node:assert/strict";
 import { Agent } from "emend";
 
 const textOf = (content) => (typeof content === "string" ? content : new TextDecoder().decode(content));
@@ -36,4 +37,16 @@ export async function create(t, environment, options = {}) {
   const agent = await Agent.create({ environment, ...options });
   t.after(() => agent.close());
   return agent;
+}
+
+/** A promise that never settles. */
+export const never = new Promise(() => {});
+
+/** Waits until a condition holds, however busy the machine is. */
+export async function until(holds) {
+  const end = Date.now() + 60_000;
+  while (!holds()) {
+    assert.ok(Date.now() < end, "it did not come about within a minute");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
 }

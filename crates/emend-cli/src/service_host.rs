@@ -6,8 +6,8 @@ use std::sync::Arc;
 use emend_agent::approval::Policy;
 use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
-use emend_agent::service::store::{Commit, Committed, EventPage, EventScope, SessionPage, SessionQuery};
-use emend_agent::service::{AgentPlan, ApiError, ApiResult, JobRecord, ServiceHost, ServiceStore, SessionRecord};
+use emend_agent::service::store::{Commit, SaveLineLogs};
+use emend_agent::service::{AgentPlan, ApiError, ApiResult, JobRecord, ServiceHost};
 use emend_agent::session::{SessionBuilder, SessionOptions};
 use emend_agent::store::StoreError;
 use emend_llm::router::Router;
@@ -81,17 +81,19 @@ impl ServiceHost for ProjectHost {
     }
 }
 
-/// A store that saves the line logs of the project before each commit, so that no event tells of an edit that a crash
-/// could lose.
-pub(crate) struct SavingStore {
-    pub(crate) inner: Shared<dyn ServiceStore>,
-    pub(crate) project: Arc<Project>,
-    /// Runs that have a note for `emend checkpoints`.
-    pub(crate) noted: Mutex<BTreeSet<u64>>,
+/// Saves the line logs of the project and notes the runs of jobs for `emend checkpoints`.
+pub(crate) struct ProjectSaver {
+    project: Arc<Project>,
+    /// Runs that have a note.
+    noted: Mutex<BTreeSet<u64>>,
 }
 
-impl SavingStore {
-    fn save(&self, jobs: &[JobRecord]) -> Result<(), Failure> {
+impl ProjectSaver {
+    pub(crate) fn new(project: Arc<Project>) -> Self {
+        Self { project, noted: Mutex::default() }
+    }
+
+    fn save_and_note(&self, jobs: &[JobRecord]) -> Result<(), Failure> {
         if !self.project.save_if_changed()? {
             return Ok(());
         }
@@ -110,45 +112,9 @@ impl SavingStore {
     }
 }
 
-impl ServiceStore for SavingStore {
-    fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed, StoreError>> {
-        Box::pin(async move {
-            let failed = |failure: Failure| StoreError::Io { name: "line logs".to_owned(), reason: failure.message };
-            self.save(&commit.jobs).map_err(failed)?;
-            self.inner.commit(commit).await
-        })
-    }
-
-    fn session<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<SessionRecord>, StoreError>> {
-        self.inner.session(id)
-    }
-
-    fn sessions<'a>(&'a self, query: &'a SessionQuery) -> BoxFuture<'a, Result<SessionPage, StoreError>> {
-        self.inner.sessions(query)
-    }
-
-    fn remove_session<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {
-        self.inner.remove_session(id)
-    }
-
-    fn job<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<JobRecord>, StoreError>> {
-        self.inner.job(id)
-    }
-
-    fn jobs<'a>(&'a self, session_id: &'a str) -> BoxFuture<'a, Result<Vec<JobRecord>, StoreError>> {
-        self.inner.jobs(session_id)
-    }
-
-    fn open_jobs(&self) -> BoxFuture<'_, Result<Vec<JobRecord>, StoreError>> {
-        self.inner.open_jobs()
-    }
-
-    fn events<'a>(
-        &'a self,
-        scope: &'a EventScope,
-        after: u64,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<EventPage, StoreError>> {
-        self.inner.events(scope, after, limit)
+impl SaveLineLogs for ProjectSaver {
+    fn save(&self, commit: &Commit) -> Result<(), StoreError> {
+        let failed = |failure: Failure| StoreError::Io { name: "line logs".to_owned(), reason: failure.message };
+        self.save_and_note(&commit.jobs).map_err(failed)
     }
 }

@@ -244,7 +244,7 @@ impl ExecutionEnvironment for LocalEnvironment {
             _ => match changes {
                 [change] => {
                     let change = change.clone();
-                    self.run(move |files| files.change(&change, || true).map(|_| ()))
+                    self.run(move |files| files.change(&change, || true))
                 }
                 _ => Box::pin(async move {
                     let moves =
@@ -284,7 +284,7 @@ impl ExecutionEnvironment for LocalEnvironment {
                 Err(_) => drop(go),
             }
             let changed = joined(changing.await);
-            done.and_then(|()| changed.map(|_| ()))
+            done.and(changed)
         })
     }
 

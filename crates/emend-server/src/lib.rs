@@ -18,7 +18,6 @@ mod reply;
 mod serve;
 mod state;
 mod stream;
-mod typescript;
 
 pub use config::{ServerConfig, ServerLimits, Token};
 pub use entry::app;
@@ -26,7 +25,6 @@ pub use openapi::document;
 pub use reference::reference;
 pub use serve::{Stop, serve};
 pub use state::{ServerParts, ServerState};
-pub use typescript::typescript;
 
 #[cfg(test)]
 mod tests;

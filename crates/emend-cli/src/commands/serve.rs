@@ -9,7 +9,7 @@ use std::sync::Arc;
 use emend_agent::approval::Policy;
 use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
-use emend_agent::service::store::{Commit, NewEvent};
+use emend_agent::service::store::{Commit, LineLogStore, NewEvent};
 use emend_agent::service::{
     MemServiceStore, Service, ServiceHost, ServiceParts, ServiceStore, SessionRecord, SessionStatus, Timestamp,
     WorkMode,
@@ -27,7 +27,7 @@ use crate::args::{AttachArgs, LogName, ServeArgs, StoreChoice};
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::project::{Project, ProjectOptions};
-use crate::service_host::{ProjectHost, SavingStore};
+use crate::service_host::{ProjectHost, ProjectSaver};
 use crate::settings::{Model, Settings};
 use crate::signals::StopSignals;
 use crate::{approve, provider, session_config, setup, visible};
@@ -216,7 +216,7 @@ async fn over(project: &Arc<Project>, plan: Plan, store: StoreChoice) -> Result<
         }
         StoreChoice::Postgres(url) => super::database::open(&url).await?,
     };
-    let store = SavingStore { inner, project: Arc::clone(&project), noted: Default::default() };
+    let store = LineLogStore::new(inner, ProjectSaver::new(Arc::clone(&project)));
     let host = ProjectHost {
         settings,
         policy,

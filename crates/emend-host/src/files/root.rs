@@ -174,8 +174,8 @@ impl RootFiles {
     }
 
     /// Changes a file if it has the expected content and `may_change` returns true. The new content is prepared before
-    /// that is called. Returns whether the file was changed.
-    pub(crate) fn change(&self, change: &FileChange, may_change: impl FnOnce() -> bool) -> Result<bool, EnvError> {
+    /// that is called.
+    pub(crate) fn change(&self, change: &FileChange, may_change: impl FnOnce() -> bool) -> Result<(), EnvError> {
         if let Some(from) = &change.mode_of {
             self.note_moved(from, change.path.clone());
         }
@@ -183,16 +183,16 @@ impl RootFiles {
             return Err(EnvError::Changed { path: change.path.to_string() });
         }
         let Some(content) = &change.after else {
-            return if may_change() { self.remove(&change.path).map(|()| true) } else { Ok(false) };
+            return if may_change() { self.remove(&change.path) } else { Ok(()) };
         };
         let prepared = self.prepare(&change.path, content)?;
         if may_change() {
-            return self.publish(prepared).map(|()| true);
+            return self.publish(prepared);
         }
         // The temporary file does no harm, and the next process removes it.
         let _ = prepared.parent.remove_file(&prepared.temporary);
         self.remove_made(&change.path);
-        Ok(false)
+        Ok(())
     }
 
     /// Opens a regular file for reading.

@@ -7,12 +7,13 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use emend_agent::environment::EnvError;
-use emend_agent::service::store::LineLogStore;
+use emend_agent::service::store::{Commit, LineLogStore};
 use emend_agent::service::{
     AgentPlan, ApiRequest, ApiResult, Method, Service, ServiceHost, ServiceLimits, ServiceParts,
 };
 use emend_agent::session::SessionBuilder;
-use emend_agent::workspace::{Mode, SaveSnapshot, Snapshot, Workspace};
+use emend_agent::store::StoreError;
+use emend_agent::workspace::{Mode, SaveSnapshot, Snapshot, Workspace, WorkspaceError};
 use emend_llm::BoxFuture;
 use emend_tests::chance::Ticks;
 use futures::executor::block_on;
@@ -70,10 +71,15 @@ fn open(around: &Path) -> (Service, Arc<Host>) {
     }
     let store = Arc::new(SqliteServiceStore::open(&around.join("emend.db")).unwrap());
     let host = Arc::new(Host::default());
+    let logs = Arc::clone(&workspace);
+    let save = move |_: &Commit| {
+        let failed = |error: WorkspaceError| StoreError::Io { name: "line logs".to_owned(), reason: error.to_string() };
+        logs.persist().map_err(failed)
+    };
     let service = Service::new(ServiceParts {
         workspace: Arc::clone(&workspace),
         host: Arc::clone(&host) as _,
-        store: Arc::new(LineLogStore::new(Arc::clone(&store) as _, workspace, saver)),
+        store: Arc::new(LineLogStore::new(Arc::clone(&store) as _, save)),
         conversations: store,
         clock,
         random: Arc::new(OsRandom),

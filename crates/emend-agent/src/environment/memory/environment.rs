@@ -9,7 +9,9 @@ use crate::approval::Hidden;
 use crate::environment::FileMatches;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::resolve;
-use crate::environment::{Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata};
+use crate::environment::{
+    Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FilePath, GrepQuery, Metadata, change_one_by_one,
+};
 
 impl ExecutionEnvironment for MemFs {
     fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>> {
@@ -39,7 +41,11 @@ impl ExecutionEnvironment for MemFs {
     }
 
     fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>> {
-        Box::pin(ready(self.change_now(changes)))
+        match changes {
+            // Without copies of the old content, which may be large.
+            [change] => Box::pin(ready(self.change_file(change))),
+            _ => change_one_by_one(self, changes),
+        }
     }
 
     fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {

@@ -459,17 +459,6 @@ impl MemFs {
         self.put_file(path, content.to_vec())
     }
 
-    /// Changes files: all of them or none.
-    fn change_now(&self, changes: &[FileChange]) -> Result<(), EnvError> {
-        let before = self.state().clone();
-        let done = changes.iter().try_for_each(|change| self.change_file(change));
-        if done.is_err() {
-            let mut state = self.state();
-            *state = State { ticks: state.ticks, ..before };
-        }
-        done
-    }
-
     fn change_file(&self, change: &FileChange) -> Result<(), EnvError> {
         let path = &change.path;
         let old = self.existing(path)?;

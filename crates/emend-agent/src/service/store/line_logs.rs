@@ -3,52 +3,47 @@
 //! Pending edits and rejected hunks change no file, so the workspace alone would save them with the next write to the
 //! disk. After a crash, a job would await the review of hunks that no longer exist.
 
-use emend_llm::runtime::Mutex;
-use emend_llm::{BoxFuture, Shared};
+use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 
 use super::{Commit, Committed, EventPage, EventScope, ServiceStore, SessionPage, SessionQuery};
 use crate::service::records::{JobRecord, SessionRecord};
 use crate::store::StoreError;
-use crate::workspace::{SaveSnapshot, Workspace};
 
-/// A store that saves the line logs of a workspace before each commit, if they have changed.
-pub struct LineLogStore {
+/// Saves the line logs of a workspace before a commit, for example by
+/// [`Workspace::persist`](crate::workspace::Workspace::persist).
+pub trait SaveLineLogs: MaybeSend + MaybeSync {
+    /// Saves the line logs, unless they are saved as they are.
+    ///
+    /// # Errors
+    ///
+    /// They could not be saved. The commit is not carried out then.
+    fn save(&self, commit: &Commit) -> Result<(), StoreError>;
+}
+
+impl<F: Fn(&Commit) -> Result<(), StoreError> + MaybeSend + MaybeSync> SaveLineLogs for F {
+    fn save(&self, commit: &Commit) -> Result<(), StoreError> {
+        self(commit)
+    }
+}
+
+/// A store that saves the line logs of a workspace before each commit.
+pub struct LineLogStore<S> {
     store: Shared<dyn ServiceStore>,
-    workspace: Shared<Workspace>,
-    saver: Shared<dyn SaveSnapshot>,
-    /// Revision of the workspace as it was saved last.
-    saved: Mutex<u64>,
+    saver: S,
 }
 
-impl LineLogStore {
-    /// Returns `store` for a workspace whose present line logs are saved.
+impl<S: SaveLineLogs> LineLogStore<S> {
+    /// Returns `store` with `saver`, which is called before each commit.
     #[must_use]
-    pub fn new(store: Shared<dyn ServiceStore>, workspace: Shared<Workspace>, saver: Shared<dyn SaveSnapshot>) -> Self {
-        let saved = Mutex::new(workspace.revision());
-        Self { store, workspace, saver, saved }
-    }
-
-    fn save(&self) -> Result<(), StoreError> {
-        let mut saved = self.saved.lock();
-        if *saved == self.workspace.revision() {
-            return Ok(());
-        }
-        let whole = || self.workspace.snapshot();
-        let snapshot = whole();
-        let failed = |error: crate::environment::EnvError| StoreError::Io {
-            name: "line logs".to_owned(),
-            reason: error.to_string(),
-        };
-        self.saver.save(&snapshot, &whole).map_err(failed)?;
-        *saved = snapshot.revision();
-        Ok(())
+    pub fn new(store: Shared<dyn ServiceStore>, saver: S) -> Self {
+        Self { store, saver }
     }
 }
 
-impl ServiceStore for LineLogStore {
+impl<S: SaveLineLogs> ServiceStore for LineLogStore<S> {
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed, StoreError>> {
         Box::pin(async move {
-            self.save()?;
+            self.saver.save(&commit)?;
             self.store.commit(commit).await
         })
     }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use journal::{Journal, JournalServiceStore};
-pub use line_logs::LineLogStore;
+pub use line_logs::{LineLogStore, SaveLineLogs};
 pub use memory::MemServiceStore;
 
 use super::records::{EventRecord, JobRecord, SessionRecord, SessionStatus};

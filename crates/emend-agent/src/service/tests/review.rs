@@ -177,7 +177,11 @@ fn an_old_review_revision_is_stale() {
         reviewed.bench.post("/api/agent/user_edit", edit).await;
         let (status, body) = reviewed.apply(&hunks, json!({ "review_revision": seen })).await;
         assert_eq!((status, &body["error"]["code"]), (409, &json!("stale")), "{body}");
-        assert_eq!(reviewed.apply(&hunks, json!({})).await.0, 200, "without a revision the user's edit is no conflict");
+        assert_eq!(
+            reviewed.apply(&hunks, json!({})).await.0,
+            200,
+            "without a revision the user's edit is not a conflict"
+        );
         assert_eq!(reviewed.bench.disk("a.md"), "0\n1\ntwo\n3\n4\n5\n6\n7\neight\n9\n");
     });
 }

@@ -11,8 +11,3 @@ fn the_openapi_document_is_current() {
 fn the_page_of_the_api_is_current() {
     expect_file!["../../../../../docs/http-api.md"].assert_eq(&crate::reference());
 }
-
-#[test]
-fn the_types_in_typescript_are_current() {
-    expect_file!["../../../../../pkg/src/service/api.ts"].assert_eq(&crate::typescript());
-}
