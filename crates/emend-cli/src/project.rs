@@ -13,7 +13,7 @@ use emend_agent::environment::{EnvError, ExecutionEnvironment, FilePath};
 use emend_agent::error_code::Code;
 use emend_agent::event::EventKind;
 use emend_agent::store::Store;
-use emend_agent::workspace::{Mode, SaveSnapshot, Snapshot, Workspace};
+use emend_agent::workspace::{FinishedStep, Mode, SaveSnapshot, Snapshot, Workspace};
 use emend_host::{EnvPolicy, FileStore, GrowingDocument, LocalEnvironment, Sandbox, StateDir, StateError, SystemClock};
 use emend_llm::{Clock, Shared};
 use serde::{Deserialize, Serialize};
@@ -204,6 +204,8 @@ pub(crate) struct Project {
     state: Arc<StateDir>,
     /// Revision of the workspace as it was saved last.
     saved: Arc<AtomicU64>,
+    /// The step of the user during which an earlier process was killed, if it is complete now.
+    pub(crate) finished: Option<FinishedStep>,
 }
 
 impl Project {
@@ -271,23 +273,25 @@ impl Project {
     ) -> Result<Self, Failure> {
         let state = Arc::new(state);
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
-        let environment: Shared<dyn ExecutionEnvironment> = Shared::new(environment.with_journal(Arc::clone(&state)));
-        let environment = if options.read_only { Shared::new(ReadOnly::new(environment)) } else { environment };
         let document = GrowingDocument::new(Arc::clone(&state), WORKSPACE_DOCUMENT);
         let saved: Option<Snapshot> = document.load(Snapshot::apply)?;
+        environment.remove_abandoned(saved.iter().flat_map(Snapshot::expected));
+        let environment: Shared<dyn ExecutionEnvironment> = Shared::new(environment.with_journal(Arc::clone(&state)));
+        let environment = if options.read_only { Shared::new(ReadOnly::new(environment)) } else { environment };
         let saved_revision = Arc::new(AtomicU64::new(u64::MAX));
         let saver = Saver { document, saved: Arc::clone(&saved_revision) };
         let workspace = Workspace::new(environment, options.mode, Shared::clone(&clock)).with_saver(Shared::new(saver));
+        let mut finished = None;
         if let Some(snapshot) = saved {
             workspace.restore(snapshot).map_err(|error| Failure::new(Code::IoError, error.to_string()))?;
-            workspace.catch_up().await;
+            finished = workspace.catch_up().await;
         }
         let workspace = Shared::new(workspace);
         let agents = match start.is_root() {
             true => Shared::clone(&workspace),
             false => Shared::new(workspace.starting_in(start)),
         };
-        Ok(Self { workspace, agents, clock, state, saved: saved_revision })
+        Ok(Self { workspace, agents, clock, state, saved: saved_revision, finished })
     }
 
     /// Opens the store of the project's conversations.

@@ -211,7 +211,7 @@ impl Workspace {
         if let Some(keeper) = keeper {
             outcome.take_others(keeper, same).await?;
         }
-        self.save_logs(logs, false).await?;
+        self.save_logs(logs, false, None).await?;
         // Paths of the copy are replaced, because the model must not see them.
         let result = result?;
         let (stdout, stderr) = (result.stdout.replace(&copy, &root), result.stderr.replace(&copy, &root));

@@ -8,7 +8,8 @@ use emend_edit::line_log::{ChangeId, DecisionError, DependentsPolicy, HunkId, Li
 
 use super::error::WorkspaceError;
 use super::review::{Review, ReviewError, ReviewHunk};
-use super::state::{State, Workspace};
+use super::state::Workspace;
+use super::steps::{Step, StepKind};
 use crate::environment::FilePath;
 
 /// The hunks on which the user decides.
@@ -71,12 +72,7 @@ impl Workspace {
         let n_known = |path| self.state().files.get(path).map_or(0, |entry| entry.log.entries().len());
         let stepped = logs.iter().filter(|(path, log)| log.entries().len() > n_known(path));
         let paths: Vec<FilePath> = stepped.map(|(path, _)| path.clone()).collect();
-        self.save_logs(logs, false).await?;
-        if !paths.is_empty() {
-            let mut state = self.state();
-            state.done.push(paths);
-            state.undone.clear();
-        }
+        self.save_logs(logs, false, Some(Step::new(paths))).await?;
         Ok(self.review())
     }
 
@@ -156,14 +152,9 @@ impl Workspace {
                 return Err(ReviewError::Nothing { action: if is_redo { "redo" } else { "undo" } });
             };
             let (logs, has_effect) = self.stepped(&paths, is_redo).await?;
-            self.save_logs(logs, true).await?;
-            let mut state = self.state();
-            let State { done, undone, .. } = &mut *state;
-            let (from, to) = if is_redo { (undone, done) } else { (done, undone) };
-            from.pop();
-            to.push(paths);
+            let kind = if is_redo { StepKind::Redone } else { StepKind::Undone };
+            self.save_logs(logs, true, Some(Step { kind, paths, runs: Vec::new() })).await?;
             if has_effect {
-                drop(state);
                 return Ok(self.review());
             }
         }

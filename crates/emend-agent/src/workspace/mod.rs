@@ -25,6 +25,7 @@ mod rollback;
 mod runs;
 mod snapshot;
 mod state;
+mod steps;
 mod told;
 mod write;
 
@@ -46,7 +47,7 @@ pub use rollback::{
     Checkpoint, CheckpointFile, CheckpointHunk, Diff3, Rollback, RollbackMode, RollbackRequest, RolledBackFile,
 };
 pub use runs::{RunChanges, TextChange, UndoneRun};
-pub use snapshot::{SaveSnapshot, Snapshot, SnapshotError};
+pub use snapshot::{FinishedStep, SaveSnapshot, Snapshot, SnapshotError};
 pub use state::{Mode, Workspace};
 pub use write::{EditStep, FileWrite, Texts, WrittenFile};
 

@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use emend_edit::line_log::{Action, ChangeId, DependentsPolicy, LineLog, Origin};
+use emend_edit::line_log::{Action, ChangeId, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
 use emend_edit::size::compact_sort::set_of;
 
 use super::error::WorkspaceError;
 use super::review::{ReviewError, run_names};
 use super::state::Workspace;
+use super::steps::Step;
 use crate::environment::{EntryKind, EnvError, FileKeeper, FilePath, KeptRun, UndoStep};
 
 /// The agent's changes in one run.
@@ -62,7 +63,9 @@ impl Workspace {
     pub fn runs(&self) -> Vec<RunChanges> {
         let mut runs: BTreeMap<u64, RunChanges> = BTreeMap::new();
         for (path, entry) in &self.state().files {
-            for change in entry.log.changes().filter(|change| change.origin == Origin::Agent) {
+            let lost = lost_in_crash(&entry.log);
+            let is_made = |change: &LoggedChange| change.origin == Origin::Agent && !lost.contains(&change.id);
+            for change in entry.log.changes().filter(is_made) {
                 let Ok(run) = change.meta.run.parse() else { continue };
                 let at_ms = change.meta.at_ms;
                 let found = runs.entry(run).or_insert_with(|| RunChanges {
@@ -107,13 +110,9 @@ impl Workspace {
         let logged = self.logged(runs);
         let first = self.undo_kept(runs, &logged, UndoStep::BeforeLogs).await?;
         let TakenBack { mut undone, logs } = self.taken_back(runs, None).await?;
-        self.save_logs(logs, true).await?;
+        let step = Step { runs: runs.to_vec(), ..Step::new(undone.restored.clone()) };
+        self.save_logs(logs, true, Some(step)).await?;
         let last = self.undo_kept(runs, &logged, UndoStep::AfterLogs).await?;
-        if !undone.restored.is_empty() {
-            let mut state = self.state();
-            state.done.push(undone.restored.clone());
-            state.undone.clear();
-        }
         let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
         undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();
         // Restored whole before its log was looked at.
@@ -252,16 +251,30 @@ impl Workspace {
     }
 }
 
+/// Returns the agent's changes that did not reach the disk, because the process was killed before.
+fn lost_in_crash(log: &LineLog) -> BTreeSet<ChangeId> {
+    if cfg!(target_family = "wasm") {
+        return BTreeSet::new();
+    }
+    // Only the recovery undoes for the agent.
+    let is_lost = |entry: &&LogEntry| entry.by == Origin::Agent && matches!(entry.action, Action::Undo { .. });
+    log.entries().iter().filter(is_lost).flat_map(|entry| entry.set.iter().map(|set| set.change)).collect()
+}
+
 /// Returns whether the user's last action in a file, undone ones left out, was an undo of runs.
 fn ends_in_rollback(log: &LineLog) -> bool {
-    let mut undone = BTreeSet::new();
+    let (mut undone, mut redone) = (BTreeSet::new(), BTreeSet::new());
     for entry in log.entries().iter().rev() {
         match entry.action {
             Action::Write if entry.by == Origin::Agent => return false,
             _ if entry.by != Origin::User => {}
-            Action::Undo { entry } => {
+            Action::Undo { entry } if !redone.contains(&entry) => {
                 undone.insert(entry);
             }
+            Action::Redo { entry } if !undone.contains(&entry) => {
+                redone.insert(entry);
+            }
+            Action::Undo { .. } | Action::Redo { .. } => {}
             _ if undone.contains(&entry.number) => {}
             action => return matches!(action, Action::Rollback { .. }),
         }

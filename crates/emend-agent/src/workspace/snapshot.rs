@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::line_log::LineLog;
+use emend_edit::line_log::{Action, LineLog};
 use emend_edit::size::compact_sort::map_of;
 use emend_llm::{MaybeSend, MaybeSync};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::state::{Entry, State, Workspace};
+use super::steps::{Step, StepKind};
 use crate::environment::{EnvError, FilePath};
 
 /// Version of the format. A snapshot of another version is rejected.
@@ -27,6 +28,9 @@ pub struct Snapshot {
     /// Files that were about to be written: see [`Workspace::catch_up`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     expected: Vec<FilePath>,
+    /// The step of the user that those writes are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    step: Option<Step>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,6 +57,17 @@ pub enum SnapshotError {
     },
 }
 
+/// A step of the user during which the process was killed, and that has reached its files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FinishedStep {
+    /// These runs were undone.
+    RunsUndone(Vec<u64>),
+    /// The last step was undone. If that was the undo of runs, they are redone.
+    StepUndone,
+    /// Any other step, such as a decision or an edit.
+    Other,
+}
+
 /// Saves the line logs of a workspace, for a host that keeps them.
 pub trait SaveSnapshot: MaybeSend + MaybeSync {
     /// Saves the state durably: `changes` in addition to the previous ones, or all of `whole` in their place.
@@ -65,8 +80,14 @@ pub trait SaveSnapshot: MaybeSend + MaybeSync {
     fn save(&self, changes: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), EnvError>;
 }
 
-/// A log that a write is about to install, with its file's path and the path that the file is moved from.
-pub(super) type ExpectedLog<'a> = (&'a FilePath, &'a LineLog, Option<&'a FilePath>);
+/// The logs that a write is about to install.
+#[derive(Default)]
+pub(super) struct Expected<'a> {
+    /// Each log with its file's path and the path that the file is moved from.
+    pub(super) logs: Vec<(&'a FilePath, &'a LineLog, Option<&'a FilePath>)>,
+    /// The step of the user that the write is, if it is one.
+    pub(super) step: Option<&'a Step>,
+}
 
 /// Whether a host may keep the line logs. In a browser none does, and the constant keeps the code out of the module.
 const MAY_SAVE: bool = cfg!(not(target_family = "wasm"));
@@ -83,6 +104,12 @@ impl Snapshot {
         self.revision
     }
 
+    /// Returns the files that were about to be written.
+    #[must_use]
+    pub fn expected(&self) -> &[FilePath] {
+        &self.expected
+    }
+
     /// Applies later changes, as [`SaveSnapshot::save`] gets them: their files replace those of the same path.
     pub fn apply(&mut self, changes: Self) {
         let mut files = std::mem::take(&mut self.files);
@@ -91,7 +118,7 @@ impl Snapshot {
         self.files = files;
     }
 
-    fn of(state: &State, expected: &[ExpectedLog<'_>], includes: impl Fn(&FilePath, &Entry) -> bool) -> Self {
+    fn of(state: &State, expected: &Expected<'_>, includes: impl Fn(&FilePath, &Entry) -> bool) -> Self {
         let chosen = state.files.iter().filter(|(path, entry)| includes(path, entry));
         let files = chosen.map(|(path, entry)| {
             let Entry { number, log, moved_from, changed_at, marks } = entry.clone();
@@ -105,9 +132,10 @@ impl Snapshot {
             files: map_of(files),
             done: state.done.clone(),
             undone: state.undone.clone(),
-            expected: expected.iter().map(|(path, ..)| (*path).clone()).collect(),
+            expected: expected.logs.iter().map(|(path, ..)| (*path).clone()).collect(),
+            step: expected.step.cloned(),
         };
-        for &(path, log, moved_from) in expected {
+        for &(path, log, moved_from) in &expected.logs {
             let mut log = log.clone();
             log.mark_saved();
             snapshot.revision += 1;
@@ -152,41 +180,68 @@ impl Workspace {
     ///
     /// They could not be saved; those saved before are intact then.
     pub fn persist(&self) -> Result<(), WorkspaceError> {
-        Ok(self.save_expecting(&[])?)
+        Ok(self.save_expecting(&Expected::default())?)
     }
 
     /// Saves the line logs as a write that is about to happen will leave them, if the host keeps them.
-    pub(super) fn save_expecting(&self, expected: &[ExpectedLog<'_>]) -> Result<(), EnvError> {
+    pub(super) fn save_expecting(&self, expected: &Expected<'_>) -> Result<(), EnvError> {
         let Some(saver) = self.saver.as_ref().filter(|_| MAY_SAVE) else { return Ok(()) };
         let mut state = self.state();
         let is_changed = |path: &FilePath, entry: &Entry| state.saved.get(path) != Some(&Some(entry.changed_at));
         let changes = Snapshot::of(&state, expected, is_changed);
         saver.save(&changes, &|| Snapshot::of(&state, expected, |_, _| true)).map_err(|error| match error {
-            EnvError::Io { path, reason } if !expected.is_empty() => {
+            EnvError::Io { path, reason } if !expected.logs.is_empty() => {
                 EnvError::Io { path, reason: format!("{reason}; nothing was changed") }
             }
             error => error,
         })?;
         state.saved.extend(changes.files.into_iter().map(|(path, entry)| (path, Some(entry.changed_at))));
-        state.saved.extend(expected.iter().map(|(path, ..)| ((*path).clone(), None)));
+        state.saved.extend(expected.logs.iter().map(|(path, ..)| ((*path).clone(), None)));
         Ok(())
     }
 
     /// Returns the state to save.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::of(&self.state(), &[], |_, _| true)
+        Snapshot::of(&self.state(), &Expected::default(), |_, _| true)
     }
 
     /// Compares the files that were about to be written when the restored snapshot was saved. A write that did not reach
     /// them, as after a crash, is taken back in their logs.
     ///
     /// Other files are compared at their next use. A file that cannot be read is left for its next use, too.
-    pub async fn catch_up(&self) {
-        let expected = std::mem::take(&mut self.state().expected);
+    ///
+    /// Returns the step of the user to which the writes belonged, if they have reached a file.
+    pub async fn catch_up(&self) -> Option<FinishedStep> {
+        let (expected, step) = {
+            let mut state = self.state();
+            (std::mem::take(&mut state.expected), state.expected_step.take())
+        };
+        let mut lost = Vec::new();
         for path in expected {
+            let n_entries = |state: &State| state.files.get(&path).map_or(0, |entry| entry.log.entries().len());
+            let n_before = n_entries(&self.state());
             let _ = self.visible_after(&path, LineLog::after_crash).await;
+            // A write that did not reach its file is taken back by a further entry, without a change of another program.
+            let state = self.state();
+            let log = state.files.get(&path).map(|entry| &entry.log);
+            let is_taken_back = |log: &&LineLog| {
+                matches!(log.entries().last().map(|last| last.action), Some(Action::Undo { .. } | Action::Redo { .. }))
+            };
+            if n_entries(&state) > n_before && log.as_ref().is_some_and(is_taken_back) {
+                lost.push(path.clone());
+            }
         }
+        let mut step = step?;
+        step.paths.retain(|path| !lost.contains(path));
+        let finished = match step.kind {
+            _ if step.paths.is_empty() => return None,
+            StepKind::New if !step.runs.is_empty() => FinishedStep::RunsUndone(step.runs.clone()),
+            StepKind::Undone => FinishedStep::StepUndone,
+            StepKind::New | StepKind::Redone => FinishedStep::Other,
+        };
+        self.state().take_step(step);
+        Some(finished)
     }
 
     /// Replaces the state of this workspace by a snapshot. Changes on disk since then are recorded at the next use of
@@ -206,6 +261,7 @@ impl Workspace {
         state.done = snapshot.done;
         state.undone = snapshot.undone;
         state.expected = snapshot.expected;
+        state.expected_step = snapshot.step;
         let entry = |(path, saved)| {
             let SavedEntry { number, log, moved_from, changed_at, marks } = saved;
             (path, Entry { number, log, moved_from, changed_at, marks })

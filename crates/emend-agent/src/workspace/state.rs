@@ -10,6 +10,7 @@ use emend_llm::{Clock, Shared};
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
 use super::snapshot::{SaveSnapshot, SavedLogs};
+use super::steps::Step;
 use crate::approval::Hidden;
 use crate::canvas::Canvas;
 use crate::environment::layers::Confined;
@@ -103,6 +104,8 @@ pub(super) struct State {
     pub(super) undone: Vec<Vec<FilePath>>,
     /// Files that a restored snapshot was about to write.
     pub(super) expected: Vec<FilePath>,
+    /// The step of the user that those writes are.
+    pub(super) expected_step: Option<Step>,
     pub(super) saved: SavedLogs,
 }
 

@@ -9,8 +9,9 @@ use emend_edit::text::{first_eol, split_lines};
 
 use super::context::WriteContext;
 use super::error::WorkspaceError;
-use super::snapshot::ExpectedLog;
+use super::snapshot::Expected;
 use super::state::{Entry, Mode, State, Workspace};
+use super::steps::Step;
 use crate::environment::{Access, EnvError, FileChange, FilePath};
 
 /// The new text of one file.
@@ -158,7 +159,7 @@ impl Workspace {
                 keeper.note_edit(context.run_id, paths).await?;
             }
         }
-        let saved = self.save_all(&staged, false).await?;
+        let saved = self.save_all(&staged, false, None).await?;
         // The user may have preempted the canvas during the disk access. From here to the end the code does not wait,
         // so a lease that is valid now is valid when the edit takes effect.
         if let Err(error) = self.verify_lease(context, &staged) {
@@ -240,12 +241,12 @@ impl Workspace {
             moved_from: None,
             known_lines: None,
         }];
-        self.save_all(&staged, false).await?;
+        let step = Step::new(vec![file.clone()]);
+        self.save_all(&staged, false, Some(&step)).await?;
         let mut state = self.state();
         let [Staged { log, .. }] = staged;
         state.install(file.clone(), log);
-        state.done.push(vec![file.clone()]);
-        state.undone.clear();
+        state.take_step(step);
         Ok(file)
     }
 
@@ -260,26 +261,36 @@ impl Workspace {
     /// Writes new logs to the disk before they take effect. If a file cannot be written, the others are restored, so
     /// that all change or none.
     ///
-    /// `over_read_only` is for undo and redo: a command can change a read-only file, so these must, too.
+    /// `over_read_only` is for undo and redo: a command can change a read-only file, so these must, too. `step` is what the
+    /// change is in the list of the user's steps.
     pub(super) async fn save_logs(
         &self,
         logs: Vec<(FilePath, LineLog)>,
         over_read_only: bool,
+        step: Option<Step>,
     ) -> Result<(), WorkspaceError> {
         let staged: Vec<Staged> = logs
             .into_iter()
             .map(|(path, log)| Staged { path, log, existed: false, after: None, moved_from: None, known_lines: None })
             .collect();
-        self.save_all(&staged, over_read_only).await?;
+        self.save_all(&staged, over_read_only, step.as_ref()).await?;
         let mut state = self.state();
         for file in staged {
             state.install(file.path, file.log);
+        }
+        if let Some(step) = step {
+            state.take_step(step);
         }
         Ok(())
     }
 
     /// Writes the disk texts of the new logs, all files or none; returns the changes.
-    async fn save_all(&self, staged: &[Staged], over_read_only: bool) -> Result<Vec<FileChange>, WorkspaceError> {
+    async fn save_all(
+        &self,
+        staged: &[Staged],
+        over_read_only: bool,
+        step: Option<&Step>,
+    ) -> Result<Vec<FileChange>, WorkspaceError> {
         let mut there = Vec::new();
         for file in staged {
             self.state().note_unsaved(&file.path);
@@ -308,8 +319,8 @@ impl Workspace {
         }
         // The logs come first: after a crash, an edit on disk can be undone. A log of an edit that did not reach the disk
         // is harmless, because the disk is compared with the log at the next access.
-        let expected = staged.iter().map(|file| (&file.path, &file.log, file.moved_from.as_ref()));
-        let expected: Vec<_> = expected.collect();
+        let logs = staged.iter().map(|file| (&file.path, &file.log, file.moved_from.as_ref()));
+        let expected = Expected { logs: logs.collect(), step };
         if let Err(error) = self.save_and_change(&expected, &there).await {
             // The error of the disk is the one to report.
             let _ = self.persist();
@@ -322,13 +333,13 @@ impl Workspace {
 impl Workspace {
     /// Saves the logs, and changes the files when that is done.
     #[cfg(not(target_family = "wasm"))]
-    async fn save_and_change(&self, expected: &[ExpectedLog<'_>], changes: &[FileChange]) -> Result<(), EnvError> {
+    async fn save_and_change(&self, expected: &Expected<'_>, changes: &[FileChange]) -> Result<(), EnvError> {
         self.environment.change_after(&|| self.save_expecting(expected), changes).await
     }
 
     /// Changes the files. No host of a browser keeps the logs.
     #[cfg(target_family = "wasm")]
-    async fn save_and_change(&self, _expected: &[ExpectedLog<'_>], changes: &[FileChange]) -> Result<(), EnvError> {
+    async fn save_and_change(&self, _expected: &Expected<'_>, changes: &[FileChange]) -> Result<(), EnvError> {
         self.environment.change(changes).await
     }
 }

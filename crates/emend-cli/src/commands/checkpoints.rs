@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
-use emend_agent::workspace::{Mode, RollbackMode, RollbackRequest, RolledBackFile, UndoneRun};
+use emend_agent::workspace::{FinishedStep, Mode, RollbackMode, RollbackRequest, RolledBackFile, UndoneRun};
 use serde_json::json;
 
 use super::review::ask_on_stdin;
@@ -170,7 +170,14 @@ fn since(project: &Project, run: u64) -> Result<Vec<u64>, Failure> {
 }
 
 pub(crate) async fn redo(root: &Path) -> Result<ExitCode, Failure> {
-    redo_last(&Project::open(root, Mode::Direct).await?).await?;
+    let project = Project::open(root, Mode::Direct).await?;
+    match redo_last(&project).await {
+        Err(error) if error.code == Code::NotFound && project.finished == Some(FinishedStep::StepUndone) => {
+            project.save()?;
+            writeln!(stdout(), "the redo had been interrupted and is now complete")?;
+        }
+        redone => redone?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,18 +1,39 @@
 //! `emend undo`: undoes the changes of the last run that still has an effect.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
-use emend_agent::workspace::{Mode, UndoneRun};
+use emend_agent::workspace::{FinishedStep, Mode, UndoneRun};
 
 use crate::commands::checkpoints::{Undone, report};
 use crate::failure::Failure;
 use crate::project::Project;
+use crate::visible::{stdout, visible};
 
 pub(crate) async fn undo(root: &Path) -> Result<ExitCode, Failure> {
-    report(&undo_last(&Project::open(root, Mode::Direct).await?).await?)
+    let project = Project::open(root, Mode::Direct).await?;
+    if let Some(FinishedStep::RunsUndone(runs)) = &project.finished {
+        return finished(&project, runs);
+    }
+    report(&undo_last(&project).await?)
+}
+
+/// Reports an undo that was interrupted and is complete now. The user most likely repeats it, so nothing else is undone.
+fn finished(project: &Project, runs: &[u64]) -> Result<ExitCode, Failure> {
+    project.save()?;
+    let mut stdout = stdout();
+    for run in runs {
+        let name = visible(&project.run_name(*run)?);
+        writeln!(stdout, "undid {name}: the undo had been interrupted and is now complete")?;
+    }
+    if let Some(older) = project.workspace.runs().iter().rev().find(|run| run.is_on) {
+        let name = visible(&project.run_name(older.run_id)?);
+        writeln!(stdout, "to undo {name} too, repeat: emend undo")?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Undoes the last run that still has an effect, and saves that.

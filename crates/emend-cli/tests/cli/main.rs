@@ -35,6 +35,9 @@ mod hidden;
 #[cfg(unix)]
 mod kill;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod kill_undo;
+#[cfg(test)]
 #[cfg(unix)]
 mod nothing_lost;
 #[cfg(test)]

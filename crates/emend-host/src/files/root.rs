@@ -195,6 +195,21 @@ impl RootFiles {
         Ok(())
     }
 
+    /// Removes temporary files of dead processes from a directory, unless this process has done so before.
+    fn sweep_once(&self, path: FilePath, directory: &Dir) {
+        if self.swept.lock().unwrap_or_else(PoisonError::into_inner).insert(path) {
+            temp_files::sweep(directory);
+        }
+    }
+
+    /// Removes temporary files that dead processes left beside `path`.
+    pub(crate) fn remove_abandoned(&self, path: &FilePath) {
+        let Some(parent) = path.parent() else { return };
+        if let Ok(directory) = self.directory.open_dir(on_disk(&parent)) {
+            self.sweep_once(parent, &directory);
+        }
+    }
+
     /// Opens a regular file for reading.
     fn open_file(&self, path: &FilePath) -> Result<File, EnvError> {
         let failed = |error| self.describe_at(path, &error);
@@ -233,9 +248,7 @@ impl RootFiles {
         // One handle for all following calls, so that they use the same directory.
         let directory = parent;
         let parent = self.directory.open_dir(on_disk(&directory)).map_err(failed)?;
-        if self.swept.lock().unwrap_or_else(PoisonError::into_inner).insert(directory.clone()) {
-            temp_files::sweep(&parent);
-        }
+        self.sweep_once(directory.clone(), &parent);
         #[cfg(unix)]
         if before.is_some() {
             // A rename needs no write permission on the replaced file, so it is checked here.

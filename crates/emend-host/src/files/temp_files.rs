@@ -2,7 +2,7 @@
 //!
 //! A process that is killed while it writes a single file leaves a temporary file. Later processes look for such files
 //! where they write: a commit in its directories, a single write in a directory that the process has not written to
-//! before. The temporary files of a commit have another suffix and are never removed here: they are in a journal, possibly
+//! before, and beside the files that the killed process was about to write, if it saved which these are. The temporary files of a commit have another suffix and are never removed here: they are in a journal, possibly
 //! the journal of another root around this one.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -8,11 +8,16 @@ const LIMIT: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(5);
 
 /// Waits until no other process has `mark` in its variables. Returns at once on systems that do not show these.
-pub(super) fn wait_for(mark: &str) {
+///
+/// Returns whether there was such a process.
+pub(super) fn wait_for(mark: &str) -> bool {
     let began = Instant::now();
+    let mut has_waited = false;
     while !mark.is_empty() && is_running(mark) && began.elapsed() < LIMIT {
+        has_waited = true;
         sleep(STEP);
     }
+    has_waited
 }
 
 fn is_running(mark: &str) -> bool {

@@ -6,10 +6,12 @@
 //! - `pack-…` with `index-…`, and `large-…`: the contents, by hash.
 //! - `running.json`: the run of the command that is running, with the mark of its processes. If this process is killed,
 //!   the next process finds it, waits until the command has ended, and records its changes.
+//! - `alive`: its modification time tells until when that process was alive.
 //! - `changes.jsonl`: the changes of each command, each undo and redo of them, and mode bits before edits.
 //!
 //! Contents, tree and note are durable before the command starts.
 
+mod alive;
 mod compare;
 mod copy;
 mod leftover;
@@ -29,6 +31,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use emend_agent::environment::{FilePath, KeptChange, KeptChangeKind, KeptRestored, KeptRun, UndoStep};
 use emend_edit::text::decode;
@@ -36,6 +39,7 @@ use emend_llm::Random as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use self::alive::{SignsOfLife, end_of_command};
 use self::compare::{Differences, Seen, compare};
 pub(crate) use self::copy::CopyTree;
 use self::modes::mode_at;
@@ -76,6 +80,8 @@ pub(crate) struct Keeper {
     only_reads: bool,
     /// Loaded at the first use, and again after an error.
     loaded: Option<Loaded>,
+    /// Given while a command runs.
+    signs: Option<SignsOfLife>,
 }
 
 #[derive(Debug)]
@@ -101,7 +107,7 @@ impl Keeper {
     /// Returns the keeper that stores its data in `state`, the state directory of the root.
     pub(crate) fn new(state: &Path) -> Self {
         let mark = format!("kept-{:016x}{:016x}", OsRandom.next_u64(), OsRandom.next_u64());
-        Self { directory: state.join("kept"), mark, only_reads: false, loaded: None }
+        Self { directory: state.join("kept"), mark, only_reads: false, loaded: None, signs: None }
     }
 
     /// Returns the mark that the processes of commands must carry in their variables.
@@ -115,7 +121,7 @@ impl Keeper {
             return Err(io::Error::other("the project was opened for reading only"));
         }
         if self.loaded.is_none() {
-            self.loaded = Some(Loaded::open(&self.directory, files)?);
+            self.loaded = Some(Loaded::open(&self.directory, files, self.signs.is_some())?);
         }
         self.loaded.as_mut().ok_or_else(|| io::Error::other("not loaded"))
     }
@@ -150,12 +156,16 @@ impl Keeper {
     fn keep_for(&mut self, files: &RootFiles, (run, at_ms): (u64, u64), in_copy: bool) -> io::Result<()> {
         create_private(&self.directory)?;
         let running = Running { run, at_ms, in_copy, mark: self.mark.clone() };
-        self.with(files, |loaded| loaded.keep(files, &running))
+        self.with(files, |loaded| loaded.keep(files, &running))?;
+        self.signs = Some(SignsOfLife::start(&self.directory)?);
+        Ok(())
     }
 
     /// Records the changes since [`keep`](Self::keep).
     pub(crate) fn record(&mut self, files: &RootFiles, skip: &BTreeSet<FilePath>) -> io::Result<Vec<KeptChange>> {
-        self.with(files, |loaded| loaded.record(files, skip))
+        let recorded = self.with(files, |loaded| loaded.record(files, skip, None));
+        self.signs = None;
+        recorded
     }
 
     /// Notes the mode bits of files that an edit of `run` is about to create, delete or replace.
@@ -224,7 +234,7 @@ impl Keeper {
 }
 
 impl Loaded {
-    fn open(directory: &Path, files: &RootFiles) -> io::Result<Self> {
+    fn open(directory: &Path, files: &RootFiles, is_running: bool) -> io::Result<Self> {
         let found = fs::metadata(directory.parent().unwrap_or(directory))?;
         let (record, n_whole) = Record::read(directory)?;
         let mut loaded = Self {
@@ -241,8 +251,10 @@ impl Loaded {
             File::options().write(true).open(directory.join(record::CHANGES))?.set_len(n_whole)?;
         }
         if let Some(running) = document::<Running>(&directory.join(RUNNING))? {
-            leftover::wait_for(&running.mark);
-            loaded.record(files, &BTreeSet::new())?;
+            let has_waited = leftover::wait_for(&running.mark);
+            // The command of this process still runs, or that of a killed one ran until now.
+            let end = if is_running || has_waited { None } else { end_of_command(directory) };
+            loaded.record(files, &BTreeSet::new(), end)?;
         }
         Ok(loaded)
     }
@@ -300,7 +312,7 @@ impl Loaded {
     fn keep(&mut self, files: &RootFiles, running: &Running) -> io::Result<()> {
         if self.directory.join(RUNNING).exists() {
             // The changes of the last command were not recorded, because of an error.
-            self.record(files, &BTreeSet::new())?;
+            self.record(files, &BTreeSet::new(), None)?;
         }
         if self.pack.size() > TIDIED_BYTES_MIN.max(2 * self.n_tidied) {
             self.tidy(STORE_BYTES_MAX / 2)?;
@@ -336,7 +348,13 @@ impl Loaded {
         Ok(())
     }
 
-    fn record(&mut self, files: &RootFiles, skip: &BTreeSet<FilePath>) -> io::Result<Vec<KeptChange>> {
+    /// Records the changes since [`keep`](Self::keep). Those after `end` are not the command's.
+    fn record(
+        &mut self,
+        files: &RootFiles,
+        skip: &BTreeSet<FilePath>,
+        end: Option<i64>,
+    ) -> io::Result<Vec<KeptChange>> {
         let running: Option<Running> = document(&self.directory.join(RUNNING))?;
         let Some(Running { run, at_ms, in_copy, .. }) = running else { return Ok(Vec::new()) };
         let tree = self.look(files)?;
@@ -352,6 +370,12 @@ impl Loaded {
         let Differences { mut changes, mut lost } = compare(&self.tree, &tree, look)?;
         changes.retain(|change| !skip.contains(&change.path));
         lost.retain(|path| !skip.contains(path));
+        if let Some(end) = end {
+            let (late, known) = changes.into_iter().partition(|change| is_later(&tree, change, end));
+            changes = known;
+            lost.extend(late.into_iter().map(|change: Change| change.path));
+            lost.sort_unstable();
+        }
         let product = |path: &FilePath| [&self.tree, &tree].into_iter().find_map(|tree| copy::top_product(tree, path));
         if in_copy {
             // Everything else was changed by the user or another program.
@@ -404,6 +428,9 @@ impl Loaded {
         let commands: Vec<usize> =
             numbers.filter(|&number| self.record.commands.get(number).is_some_and(is_meant)).collect();
         let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
+        if step == UndoStep::BeforeLogs && !commands.is_empty() {
+            self.append(Line::Switching { commands: commands.clone() })?;
+        }
         let mut outcome = Outcome::default();
         for &number in &commands {
             let Some(recorded) = self.record.commands.get(number) else { continue };
@@ -440,8 +467,15 @@ impl Loaded {
             UndoStep::BeforeLogs => outcome.kept.clear(),
             UndoStep::AfterLogs => {
                 self.record.restore_modes(files, runs, logged)?;
-                // The undo of edits alone ends the redo of an earlier undo, too.
+                // The undo of edits alone ends the redo of an earlier undo, too, but not the interrupted one of these runs.
+                let is_same = |&number: &usize| {
+                    self.record.commands.get(number).is_some_and(|recorded| runs.contains(&recorded.run))
+                };
                 let ends_redo = !self.record.undone.is_empty() && !logged.is_empty();
+                let commands = match commands.is_empty() {
+                    true => self.record.undone.iter().copied().filter(is_same).collect(),
+                    false => commands,
+                };
                 if !commands.is_empty() || ends_redo {
                     self.append(Line::Switch { commands, is_on: false })?;
                 }
@@ -454,8 +488,11 @@ impl Loaded {
     }
 
     fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
-        let mut commands = std::mem::take(&mut self.record.undone);
+        let mut commands = self.record.undone.clone();
         commands.sort_unstable();
+        if !commands.is_empty() {
+            self.append(Line::Switching { commands: commands.clone() })?;
+        }
         let mut outcome = Outcome::default();
         for &number in &commands {
             let Some(recorded) = self.record.commands.get(number) else { continue };
@@ -493,6 +530,22 @@ fn blob_of(content: &Content) -> Option<Blob> {
         Content::File { blob, .. } => *blob,
         _ => None,
     }
+}
+
+/// Returns whether a file changed after `end`. Then the part of a command in its content is not known.
+fn is_later(tree: &[Entry], change: &Change, end: i64) -> bool {
+    let found = tree.binary_search_by(|entry| entry.path.cmp(&change.path)).ok().and_then(|at| tree.get(at));
+    found.is_some_and(|entry| match entry.stamp.changed {
+        _ if entry.content == Content::Directory => false,
+        // It changed just before this comparison.
+        0 => now_ns() > end,
+        changed => changed > end,
+    })
+}
+
+fn now_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 fn is_directory(node: Option<&Node>) -> bool {

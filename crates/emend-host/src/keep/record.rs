@@ -47,6 +47,10 @@ pub(super) enum Line {
     Command(Recorded),
     /// An edit is about to create, delete or replace files.
     Modes(NotedModes),
+    /// Commands, by number, are about to be undone or redone. Until that is recorded as done, both are possible.
+    Switching {
+        commands: Vec<usize>,
+    },
     /// Commands, by number, were undone or redone.
     Switch {
         commands: Vec<usize>,
@@ -85,13 +89,21 @@ impl Record {
                 self.undone.clear();
             }
             Line::Modes(noted) => self.noted.push(NotedModes { n_commands: self.commands.len(), ..noted }),
+            Line::Switching { commands } => {
+                self.switch(&commands, true);
+                self.undone = commands;
+            }
             Line::Switch { commands, is_on } => {
-                for &number in &commands {
-                    if let Some(recorded) = self.commands.get_mut(number) {
-                        recorded.is_on = is_on;
-                    }
-                }
+                self.switch(&commands, is_on);
                 self.undone = if is_on { Vec::new() } else { commands };
+            }
+        }
+    }
+
+    fn switch(&mut self, commands: &[usize], is_on: bool) {
+        for &number in commands {
+            if let Some(recorded) = self.commands.get_mut(number) {
+                recorded.is_on = is_on;
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Changes of commands on disk are undone whole: contents, links, directories, mode bits, and ignored files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
-use emend_agent::environment::ExecutionEnvironment as _;
+use emend_agent::environment::{ExecutionEnvironment as _, UndoStep};
 use emend_agent::session::call_tool;
 use emend_agent::tool::{ToolError, ToolOutput};
 use emend_agent::tools::core_tools;
@@ -25,6 +25,7 @@ use crate::local::LocalEnvironment;
 use crate::state::StateDir;
 use crate::test_support::covers;
 
+mod killed;
 #[cfg(target_os = "linux")]
 mod processes;
 #[cfg(target_os = "linux")]
@@ -242,23 +243,6 @@ fn ignored_directories_that_a_copy_shares_are_undone() {
 }
 
 #[test]
-fn a_process_that_is_killed_during_a_command_in_a_copy_leaves_shared_directories_undoable() {
-    let project = Project::usual();
-    let open = project.open_in(Mode::Staged);
-    let run = open.workspace.begin_run();
-    let copy = block_on(open.environment.scratch(&[])).unwrap();
-    block_on(copy.copy_keeper().unwrap().keep(run)).unwrap();
-    fs::write(project.path("a.txt"), "mine\n").unwrap();
-    fs::remove_file(project.path("out/made.o")).unwrap();
-    drop((copy, open));
-    let open = project.open();
-    assert_eq!(open.workspace.last_run(), run);
-    open.undo();
-    assert_eq!(fs::read(project.path("out/made.o")).unwrap(), b"old\0");
-    assert_eq!(fs::read_to_string(project.path("a.txt")).unwrap(), "mine\n");
-}
-
-#[test]
 fn a_large_ignored_directory_that_a_command_creates_stays() {
     let project = Project::usual();
     let open = project.open();
@@ -352,23 +336,6 @@ fn what_the_user_changed_since_stays() {
     assert_eq!(kept, ["b.bin", "link", "made"]);
     assert_eq!(fs::read(project.path("b.bin")).unwrap(), b"mine\0");
     assert!(project.path("made/mine").exists() && !project.path("made/by-command").exists());
-}
-
-#[test]
-fn a_process_that_is_killed_during_a_command_leaves_it_undoable() {
-    let project = Project::usual();
-    let before = project.tree();
-    let open = project.open();
-    let run = open.workspace.begin_run();
-    block_on(open.environment.keeper().unwrap().keep(run)).unwrap();
-    fs::write(project.path("a.txt"), "half\n").unwrap();
-    fs::remove_file(project.path("b.bin")).unwrap();
-    drop(open);
-    let open = project.open();
-    assert_eq!(open.workspace.last_run(), run);
-    open.undo();
-    check_same(&before, &project.tree());
-    assert_eq!(open.workspace.begin_run(), run + 1);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use emend_agent::environment::FileChange;
+use emend_agent::environment::{FileChange, FilePath};
 
 use super::LocalEnvironment;
 use crate::commit::{self, CommitError, Observer, Recovered};
@@ -48,6 +48,11 @@ impl LocalEnvironment {
     /// `Refused` or `Unfinished` if the disk fails; the commit is then still unfinished.
     pub fn recover(&self, state: &StateDir, observe: &mut Observer<'_>) -> Result<Option<Recovered>, CommitError> {
         commit::recover(&self.files, state, observe)
+    }
+
+    /// Removes temporary files that killed processes left beside these paths.
+    pub fn remove_abandoned<'a>(&self, paths: impl IntoIterator<Item = &'a FilePath>) {
+        paths.into_iter().for_each(|path| self.files.remove_abandoned(path));
     }
 
     /// Records the changes of a command during which an earlier process was killed, as the first use of the keeper does.

@@ -322,6 +322,10 @@ fn a_write_removes_temporary_files_of_killed_writers() {
     assert!(names("d").contains(&dead.to_owned()));
     block_on(disk.environment().write(&path("d/a.txt"), b"newest")).unwrap();
     assert_eq!(names("d"), expected);
+    // A process that knows which file its predecessor was about to write does not wait for the next write.
+    fs::write(disk.root().join("d").join(dead), "left\n").unwrap();
+    disk.environment().remove_abandoned([&path("d/a.txt"), &path("gone/b.txt")]);
+    assert_eq!(names("d"), expected);
     disk.check_outside();
 }
 

@@ -53,10 +53,17 @@ fn redo(world: &World) {
     block_on(world.workspace.redo_runs()).unwrap();
 }
 
-/// Checks that a process killed in the last of `steps` leaves the run as the disk has it, and that all can be undone.
+/// The outcome of an attempt to redo an undone run: the texts on the disk then, if there was something to redo.
+fn redone(world: &World) -> Option<Disk> {
+    block_on(world.workspace.redo_runs()).is_ok().then(|| disk(world))
+}
+
+/// Checks that a process killed in the last of `steps` leaves the run as the disk has it, and that all can be undone or
+/// redone as if the process had not been killed.
 #[track_caller]
 fn check_killed(steps: &[fn(&World)]) {
-    let (last, steps) = steps.split_last().unwrap();
+    let all = steps;
+    let (last, steps) = all.split_last().unwrap();
     let saved = Shared::new(Saved::default());
     let mut world = World::new(FIXTURE, Mode::Direct);
     let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
@@ -72,7 +79,13 @@ fn check_killed(steps: &[fn(&World)]) {
     let after = (disk(&world), is_on(world.workspace.runs()));
     assert_ne!(before, after);
     let first = saved.0.lock().first().cloned().unwrap();
-    for (disk_found, run_is_on) in [before, after] {
+    for ((disk_found, run_is_on), steps) in [(before, steps), (after, all)] {
+        let same = World::new(FIXTURE, Mode::Direct);
+        steps.iter().for_each(|step| step(&same));
+        let next = next_process(&disk_found, first.clone());
+        assert_eq!(next.workspace.runs().len(), same.workspace.runs().len(), "a lost edit is not a run");
+        assert_eq!(redone(&next), redone(&same));
+
         let next = next_process(&disk_found, first.clone());
         assert_eq!(is_on(next.workspace.runs()), run_is_on);
         assert_eq!(disk(&next), disk_found);

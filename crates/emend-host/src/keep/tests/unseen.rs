@@ -186,7 +186,7 @@ impl Kept {
         let directory = project.around.path().join("state/one/kept");
         fs::create_dir_all(&directory).unwrap();
         let files = project.files();
-        let loaded = Loaded::open(&directory, &files).unwrap();
+        let loaded = Loaded::open(&directory, &files, false).unwrap();
         Self { project, files, loaded }
     }
 }

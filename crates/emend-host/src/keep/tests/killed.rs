@@ -1,0 +1,84 @@
+//! Processes that are killed during a command, an undo or a redo: the next process finds everything undoable.
+
+use super::*;
+
+#[test]
+fn a_process_that_is_killed_during_a_command_leaves_it_undoable() {
+    let project = Project::usual();
+    let before = project.tree();
+    let open = project.open();
+    let run = open.workspace.begin_run();
+    block_on(open.environment.keeper().unwrap().keep(run)).unwrap();
+    fs::write(project.path("a.txt"), "half\n").unwrap();
+    fs::remove_file(project.path("b.bin")).unwrap();
+    drop(open);
+    let open = project.open();
+    assert_eq!(open.workspace.last_run(), run);
+    open.undo();
+    check_same(&before, &project.tree());
+    assert_eq!(open.workspace.begin_run(), run + 1);
+}
+
+#[test]
+fn a_process_that_is_killed_during_a_command_in_a_copy_leaves_shared_directories_undoable() {
+    let project = Project::usual();
+    let open = project.open_in(Mode::Staged);
+    let run = open.workspace.begin_run();
+    let copy = block_on(open.environment.scratch(&[])).unwrap();
+    block_on(copy.copy_keeper().unwrap().keep(run)).unwrap();
+    fs::write(project.path("a.txt"), "mine\n").unwrap();
+    fs::remove_file(project.path("out/made.o")).unwrap();
+    drop((copy, open));
+    let open = project.open();
+    assert_eq!(open.workspace.last_run(), run);
+    open.undo();
+    assert_eq!(fs::read(project.path("out/made.o")).unwrap(), b"old\0");
+    assert_eq!(fs::read_to_string(project.path("a.txt")).unwrap(), "mine\n");
+}
+
+#[test]
+fn a_process_that_is_killed_during_an_undo_or_redo_leaves_both_possible() {
+    let project = Project::usual();
+    let before = project.tree();
+    let open = project.open();
+    open.shell("printf 'c\\0' > b.bin; rm link; chmod 700 run.sh");
+    let after = project.tree();
+    let runs = [open.workspace.last_run()];
+    let half = |open: &Open| {
+        let keeper = open.environment.keeper().unwrap();
+        block_on(keeper.undo(&runs, &BTreeSet::new(), UndoStep::BeforeLogs)).unwrap();
+    };
+    half(&open);
+    drop(open);
+    let open = project.open();
+    block_on(open.workspace.redo_runs()).unwrap();
+    check_same(&after, &project.tree());
+    half(&open);
+    drop(open);
+    let open = project.open();
+    open.undo();
+    check_same(&before, &project.tree());
+    block_on(open.workspace.redo_runs()).unwrap();
+    check_same(&after, &project.tree());
+}
+
+#[test]
+fn files_that_change_after_a_process_is_killed_are_the_users() {
+    let project = Project::usual();
+    let open = project.open();
+    let run = open.workspace.begin_run();
+    block_on(open.environment.keeper().unwrap().keep(run)).unwrap();
+    fs::write(project.path("run.sh"), "half\n").unwrap();
+    drop(open);
+    // The process was killed long ago, before the user's edits.
+    let alive = File::options().write(true).open(project.kept().join("alive")).unwrap();
+    alive.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+    fs::write(project.path("a.txt"), "mine\n").unwrap();
+    fs::write(project.path("new.txt"), "mine\n").unwrap();
+    let open = project.open();
+    let undone = open.undo();
+    assert_eq!(fs::read(project.path("a.txt")).unwrap(), b"mine\n");
+    assert_eq!(fs::read(project.path("new.txt")).unwrap(), b"mine\n");
+    let named: Vec<&str> = undone.lost.iter().map(|path| path.as_str()).collect();
+    assert_eq!(named, ["a.txt", "new.txt", "run.sh"], "the command's part is not known");
+}
