@@ -10,7 +10,7 @@ use emend_llm::{Clock, Shared};
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
 use super::snapshot::{SaveSnapshot, SavedLogs};
-use super::steps::Step;
+use super::steps::{Step, StepKind};
 use crate::approval::Hidden;
 use crate::canvas::Canvas;
 use crate::environment::layers::Confined;
@@ -107,6 +107,34 @@ pub(super) struct State {
     /// The step of the user that those writes are.
     pub(super) expected_step: Option<Step>,
     pub(super) saved: SavedLogs,
+}
+
+impl State {
+    /// Changes the list of steps.
+    ///
+    /// A step that reached some of its files only, because the process was killed, stays in its old list with the others.
+    pub(super) fn take_step(&mut self, step: Step) {
+        let Step { kind, paths, .. } = step;
+        if paths.is_empty() {
+            return;
+        }
+        let (from, to) = match kind {
+            StepKind::New => {
+                self.undone.clear();
+                self.done.push(paths);
+                return;
+            }
+            StepKind::Undone => (&mut self.done, &mut self.undone),
+            StepKind::Redone => (&mut self.undone, &mut self.done),
+        };
+        if let Some(last) = from.last_mut() {
+            last.retain(|path| !paths.contains(path));
+            if last.is_empty() {
+                from.pop();
+            }
+        }
+        to.push(paths);
+    }
 }
 
 /// An edited file.

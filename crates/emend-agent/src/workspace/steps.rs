@@ -1,8 +1,7 @@
-//! Steps of the user, for undo and redo: which files each step changed, and what becomes of the list when files change.
+//! Changes of the list of the user's steps, for undo and redo.
 
 use serde::{Deserialize, Serialize};
 
-use super::state::State;
 use crate::environment::FilePath;
 
 /// A change of the list of steps.
@@ -32,33 +31,5 @@ pub(super) struct Step {
 impl Step {
     pub(super) fn new(paths: Vec<FilePath>) -> Self {
         Self { kind: StepKind::New, paths, runs: Vec::new() }
-    }
-}
-
-impl State {
-    /// Changes the list of steps.
-    ///
-    /// A step that reached some of its files only, because the process was killed, stays in its old list with the others.
-    pub(super) fn take_step(&mut self, step: Step) {
-        let Step { kind, paths, .. } = step;
-        if paths.is_empty() {
-            return;
-        }
-        let (from, to) = match kind {
-            StepKind::New => {
-                self.undone.clear();
-                self.done.push(paths);
-                return;
-            }
-            StepKind::Undone => (&mut self.done, &mut self.undone),
-            StepKind::Redone => (&mut self.undone, &mut self.done),
-        };
-        if let Some(last) = from.last_mut() {
-            last.retain(|path| !paths.contains(path));
-            if last.is_empty() {
-                from.pop();
-            }
-        }
-        to.push(paths);
     }
 }
