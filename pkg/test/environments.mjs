@@ -1,6 +1,5 @@
-// Environments for tests, and agents over them.
+// Environments for tests, and agents over them. A page loads this module, too, so it imports nothing of Node.
 
-import assert from "node:assert/strict";
 import { Agent } from "emend";
 
 const textOf = (content) => (typeof content === "string" ? content : new TextDecoder().decode(content));
@@ -46,7 +45,7 @@ export const never = new Promise(() => {});
 export async function until(holds) {
   const end = Date.now() + 60_000;
   while (!holds()) {
-    assert.ok(Date.now() < end, "it did not come about within a minute");
+    if (Date.now() >= end) throw new Error("it did not come about within a minute");
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

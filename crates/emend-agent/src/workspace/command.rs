@@ -103,7 +103,7 @@ impl Workspace {
             return self.run_kept(keeper, context, &command, output).await;
         }
         let revision = {
-            let _writing = self.writing.lock().await;
+            let _writing = self.lock_writes(context.cancel).await?;
             kept.refresh(&*self.root).await?;
             self.revision()
         };
@@ -164,7 +164,7 @@ impl Workspace {
     ) -> Result<CommandOutcome, WorkspaceError> {
         let mut kept = KeptTexts::default();
         let scratch = {
-            let _writing = self.writing.lock().await;
+            let _writing = self.lock_writes(context.cancel).await?;
             let pending = self.overlay().into_iter().map(|file| (file.path, file.text.map(String::into_bytes)));
             let scratch = self.whole.scratch(&pending.collect::<Vec<_>>()).await?;
             kept.refresh(&*scratch).await?;

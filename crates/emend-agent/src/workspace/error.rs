@@ -32,6 +32,9 @@ pub enum WorkspaceError {
     /// The call was not approved, because its preview predicted a failure, and tried to write all the same.
     #[error("The file changed while the edit was being checked; nothing was written. Read it again, and call again.")]
     Unapproved,
+    /// The run was cancelled while another caller was writing.
+    #[error("The run was cancelled while another write was under way; nothing was written.")]
+    Cancelled,
     /// The file is open in the editor and the caller does not hold the canvas lease.
     #[error("{canvas} is open in the editor; check it out first")]
     NoLease {
@@ -63,6 +66,7 @@ impl WorkspaceError {
             Self::Glob(error) => error.code(),
             Self::NotText { .. } => Code::Unsupported,
             Self::Stale { .. } | Self::Unapproved => Code::Stale,
+            Self::Cancelled => Code::Aborted,
             Self::NoLease { .. } => Code::LockNotOwned,
             Self::Lease { error, .. } => error.code(),
             Self::Internal { .. } => Code::Internal,

@@ -28,7 +28,7 @@ impl Workspace {
         output: &dyn OutputSink,
     ) -> Result<CommandOutcome, WorkspaceError> {
         let revision = {
-            let _writing = self.writing.lock().await;
+            let _writing = self.lock_writes(context.cancel).await?;
             match select(keeper.keep(context.run_id), self.clock.sleep(QUIET_MS)).await {
                 Either::Left((kept, _)) => kept?,
                 Either::Right(((), keeping)) => {

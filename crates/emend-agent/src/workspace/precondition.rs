@@ -46,7 +46,7 @@ impl Workspace {
         base: Precondition<'_>,
         plan: impl FnOnce(Option<&str>) -> Result<(Vec<FileWrite>, R), E>,
     ) -> Result<(Vec<WrittenFile>, R), Rejection<E>> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.lock_writes(context.cancel).await.map_err(E::from)?;
         let (texts, resolved) = self.read_all(&[path.to_owned()]).await.map_err(E::from)?;
         let text = texts.get(path).and_then(Option::as_deref);
         let Some(file) = resolved.get(path) else {

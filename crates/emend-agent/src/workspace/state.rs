@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use emend_edit::line_log::{ChangeId, ChangeMeta, LineLog};
 use emend_edit::text::decode_owned;
 use emend_llm::runtime::{Mutex, MutexGuard};
-use emend_llm::{Clock, Shared};
+use emend_llm::{CancelToken, Clock, Shared};
+use futures::future::{Either, select};
 
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
@@ -251,6 +252,18 @@ impl Workspace {
             *ready = true;
         }
         Ok(())
+    }
+
+    /// Waits until no other caller writes, for a run that `cancel` ends: the other caller may wait for a host that never
+    /// answers.
+    pub(super) async fn lock_writes(
+        &self,
+        cancel: &CancelToken,
+    ) -> Result<futures::lock::MutexGuard<'_, ()>, WorkspaceError> {
+        match select(self.writing.lock(), cancel.cancelled()).await {
+            Either::Left((guard, _)) => Ok(guard),
+            Either::Right(_) => Err(WorkspaceError::Cancelled),
+        }
     }
 
     /// Returns the directory to which this view is confined; the root if it is not.

@@ -84,7 +84,7 @@ impl Workspace {
         paths: &[String],
         plan: impl FnOnce(&Texts) -> Result<(Vec<FileWrite>, R), E>,
     ) -> Result<(Vec<WrittenFile>, R), E> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.lock_writes(context.cancel).await?;
         let (texts, resolved) = self.read_all(paths).await?;
         let (writes, result) = plan(&texts)?;
         Ok((self.commit_writes(context, &texts, &resolved, writes).await?, result))

@@ -1,5 +1,8 @@
 //! Writes during which the user or another program acts, at every point of the write.
 
+use std::pin::pin;
+
+use futures::FutureExt as _;
 use futures::channel::oneshot;
 use futures::future::join;
 #[cfg(target_family = "wasm")]
@@ -201,5 +204,32 @@ fn an_edit_of_the_user_takes_back_the_canvas_only() {
         let refused = block_on(replace(&world, Some(ticket), &["canvas.txt"], ("a", "A")));
         assert!(matches!(refused, Err(WorkspaceError::Lease { .. })), "{refused:?}");
         assert_eq!(world.visible("canvas.txt"), some("a\nmine\n"));
+    }
+}
+
+#[test]
+fn a_cancelled_run_does_not_wait_for_a_write_of_the_user_that_hangs() {
+    for mode in MODES {
+        let (world, _) = interleaved(&format!("//- a.txt\n{LETTERS}"), mode);
+        let mut hanging = pin!(world.workspace.user_edit("a.txt", Some("mine\n"), None));
+        while world.workspace.writing.try_lock().is_some() {
+            assert!(hanging.as_mut().now_or_never().is_none());
+        }
+        let context = world.context();
+        let paths = ["a.txt".to_owned()];
+        let nothing = |_: &Texts| Ok((Vec::new(), ()));
+        let verified = |_: Option<&str>| Ok::<_, WorkspaceError>((Vec::new(), ()));
+        let exact = Precondition::Exact("");
+        let context = context.write();
+        let mut write = pin!(world.workspace.write(&context, &paths, nothing));
+        let mut exact = pin!(world.workspace.write_verified(&context, "a.txt", exact, verified));
+        assert!(write.as_mut().now_or_never().is_none());
+        assert!(exact.as_mut().now_or_never().is_none());
+        context.cancel.cancel();
+        assert_eq!(write.now_or_never().map(|done| done.map(|_| ())), Some(Err(WorkspaceError::Cancelled)));
+        let rejected = exact.now_or_never().map(|done| done.map(|_| ()).map_err(|rejection| rejection.error));
+        assert_eq!(rejected, Some(Err(WorkspaceError::Cancelled)));
+        assert_eq!(block_on(hanging).map(|_| ()), Ok(()), "the user's write goes on");
+        assert_eq!(world.disk("a.txt").as_deref(), Some("mine\n"));
     }
 }
