@@ -1,12 +1,18 @@
 // The page as tests use it: the actions of a user, and the visible state.
 
-/** Opens the page and waits until it shows the sample project. */
+/** Opens the page, opens the sample project from the start view, and waits until the page shows it. */
 export async function openApp(page, url) {
   await page.goto(url);
   const app = new App(page);
-  await app.row("README.md").waitFor();
+  await openSample(page);
+  await app.row("README.md").waitFor({ state: "attached" });
   await page.locator(".cm-line", { hasText: "# Seed library" }).waitFor();
   return app;
+}
+
+/** Opens the sample project from the start view. */
+export async function openSample(page) {
+  await page.getByRole("button", { name: /^Try the sample/ }).click();
 }
 
 export class App {

@@ -23,6 +23,7 @@ const TYPES = {
   ".mjs": "text/javascript",
   ".css": "text/css",
   ".svg": "image/svg+xml",
+  ".webmanifest": "application/manifest+json",
   ".wasm": "application/wasm",
 };
 

@@ -35,7 +35,8 @@ async function show(page) {
   const shot = (step) => page.screenshot({ path: join(screenshots, `${step}.png`) });
   const app = new App(page);
   await page.goto(url);
-  await app.editor.waitFor();
+  await page.getByRole("button", { name: /^Try the sample/ }).waitFor();
+  await shot("welcome");
   await page.getByLabel("Folder to open").setInputFiles(folder);
   await page.locator(".project-name", { hasText: basename(folder) }).waitFor({ timeout: 60_000 });
   await page.locator(".tree-row.file").first().waitFor();

@@ -37,7 +37,12 @@ process.exitCode = totals.failed === 0 && totals.passed > 0 ? 0 : 1;
 
 /** Runs one test in a separate browser profile. Returns its error, or null. */
 async function attempt(test) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    reducedMotion: "reduce",
+    // A service worker would answer requests that tests intercept. One test uses a context of its own.
+    serviceWorkers: "block",
+  });
   context.setDefaultTimeout(15_000);
   const page = await context.newPage();
   const unexpected = [];
@@ -55,7 +60,7 @@ async function attempt(test) {
     const late = new Promise((_, reject) => {
       timer = setTimeout(() => reject(new Error(`not done after ${TEST_MS} ms`)), TEST_MS);
     });
-    await Promise.race([test({ page, url, expectErrors }), late]);
+    await Promise.race([test({ page, url, expectErrors, browser }), late]);
     return unexpected.length === 0 ? null : unexpected.join("\n");
   } catch (error) {
     return [error.stack ?? String(error), ...unexpected].join("\n");

@@ -6,7 +6,38 @@
 import type { AgentEvent, Failure, Usage } from "./engine.js";
 
 /** One item of the transcript. Its `id` is stable while the item grows. */
-export type Entry = UserEntry | TextEntry | ToolEntry | LeaseEntry | NoticeEntry | EndEntry;
+export type Entry =
+  | UserEntry
+  | TextEntry
+  | ToolEntry
+  | LeaseEntry
+  | NoticeEntry
+  | EndEntry
+  | ApprovalEntry
+  | AgentEntry;
+
+/** A call that waits, or waited, for the user's decision. */
+export interface ApprovalEntry {
+  readonly kind: "approval";
+  readonly id: string;
+  readonly callId: string;
+  readonly name: string;
+  readonly arguments: unknown;
+  readonly detail: Readonly<Record<string, unknown>> | null;
+  /** Null while it waits. */
+  readonly decision: Extract<AgentEvent, { kind: "APPROVAL_RESOLVED" }>["data"]["decision"] | null;
+}
+
+/** A subagent with its own transcript. */
+export interface AgentEntry {
+  readonly kind: "agent";
+  readonly id: string;
+  readonly agentId: string;
+  readonly task: string;
+  readonly status: "running" | "completed" | "failed";
+  readonly state: ChatState;
+  readonly output: string;
+}
 
 export interface UserEntry {
   readonly kind: "user";
@@ -123,6 +154,32 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
       };
       return { ...state, entries: [...settle(state.entries), entry], activity: `Running ${name}…` };
     }
+    case "TOOL_CALL_OUTPUT_DELTA":
+      return changeTool(state, event.data.call_id, (tool) => ({ ...tool, output: tool.output + event.data.delta }));
+    case "APPROVAL_REQUESTED":
+      return askApproval(state, id, event.data);
+    case "APPROVAL_RESOLVED":
+      return resolveApproval(state, event.data.call_id, event.data.decision);
+    case "SUBAGENT_START": {
+      const { agent_id: agentId, task } = event.data;
+      const entry: AgentEntry = { kind: "agent", id, agentId, task, status: "running", state: EMPTY_CHAT, output: "" };
+      return { ...state, entries: [...settle(state.entries), entry] };
+    }
+    case "SUBAGENT_EVENT": {
+      const { agent_id: agentId, event: inner } = event.data;
+      const whole = { ...event, session_id: agentId, ...inner } as AgentEvent;
+      return changeAgent(state, agentId, (agent) => ({ ...agent, state: reduce(agent.state, whole) }));
+    }
+    case "SUBAGENT_END": {
+      const { agent_id: agentId, status, output } = event.data;
+      return changeAgent(state, agentId, (agent) => ({ ...agent, status, output, state: stopRun(agent.state) }));
+    }
+    case "BUDGET_EXCEEDED":
+      return notice(state, id, "warning", {
+        code: "budget",
+        message: `The task reached your limit of ${limitName(event.data)}.`,
+        suggestions: ["Send “continue” to let it continue with a new budget, or change the limit in the options."],
+      });
     case "TOOL_CALL_END":
       return { ...state, entries: endTool(state.entries, event.data), activity: "Thinking…" };
     case "CANVAS_LEASE":
@@ -142,6 +199,59 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
     default:
       return state;
   }
+}
+
+type Budget = Extract<AgentEvent, { kind: "BUDGET_EXCEEDED" }>["data"];
+
+function limitName({ budget, limit }: Budget): string {
+  if (budget === "cost_usd") return `$${limit.toFixed(2)}`;
+  if (budget === "duration_ms") return `${Math.round(limit / 1_000)} seconds`;
+  return `${limit.toLocaleString("en")} ${budget === "tokens" ? "tokens" : "tool calls"}`;
+}
+
+function changeTool(state: ChatState, callId: string, change: (tool: ToolEntry) => ToolEntry): ChatState {
+  const index = state.entries.findLastIndex((entry) => entry.kind === "tool" && entry.callId === callId);
+  const entry = state.entries[index];
+  if (entry?.kind !== "tool") return state;
+  return { ...state, entries: state.entries.with(index, change(entry)) };
+}
+
+/** Changes a subagent's entry, also one of a subagent's subagent. */
+function changeAgent(state: ChatState, agentId: string, change: (agent: AgentEntry) => AgentEntry): ChatState {
+  const index = state.entries.findLastIndex((entry) => entry.kind === "agent" && entry.agentId === agentId);
+  const entry = state.entries[index];
+  if (entry?.kind !== "agent") return state;
+  return { ...state, entries: state.entries.with(index, change(entry)) };
+}
+
+type Asked = Extract<AgentEvent, { kind: "APPROVAL_REQUESTED" }>["data"];
+
+function askApproval(state: ChatState, id: string, asked: Asked): ChatState {
+  const { call_id: callId, tool_name: name, arguments: given, detail } = asked;
+  const entry: ApprovalEntry = { kind: "approval", id, callId, name, arguments: given, detail, decision: null };
+  return { ...state, entries: [...settle(state.entries), entry], activity: "Waiting for your decision" };
+}
+
+function resolveApproval(
+  state: ChatState,
+  callId: string,
+  decision: NonNullable<ApprovalEntry["decision"]>,
+): ChatState {
+  const index = state.entries.findLastIndex((entry) => entry.kind === "approval" && entry.callId === callId);
+  const entry = state.entries[index];
+  if (entry?.kind !== "approval") return state;
+  return { ...state, entries: state.entries.with(index, { ...entry, decision }), activity: "Working…" };
+}
+
+/** Returns the state up to, and without, the task with number `tasks`, counted from 0: what a branch takes over. */
+export function firstTasks(state: ChatState, tasks: number): ChatState {
+  const starts = state.entries.flatMap((entry, index) => (startsRun(entry) ? [index] : []));
+  const end = starts[tasks];
+  return {
+    ...EMPTY_CHAT,
+    offline: state.offline,
+    entries: end === undefined ? state.entries : state.entries.slice(0, end),
+  };
 }
 
 /** Adds a message of the page itself, in order with the events. */
@@ -248,9 +358,16 @@ function endRun(state: ChatState, id: string, reason: string, usage: Usage | nul
   const begun = state.entries.findLastIndex(startsRun);
   const calls = state.entries.slice(begun + 1).filter((entry) => entry.kind === "tool");
   const failedCalls = calls.filter((call) => call.status === "failed").length;
-  const entries = cancelTools(settle(state.entries));
+  const entries = withdrawApprovals(cancelTools(settle(state.entries)));
   const end: EndEntry = { kind: "end", id, reason, usage, toolCalls: calls.length, failedCalls };
   return { ...state, entries: [...entries, end], running: false, activity: "" };
+}
+
+/** A question that the end of a run left open was not answered. */
+function withdrawApprovals(entries: readonly Entry[]): readonly Entry[] {
+  return entries.map((entry) =>
+    entry.kind === "approval" && entry.decision === null ? { ...entry, decision: "aborted" as const } : entry,
+  );
 }
 
 function cancelTools(entries: readonly Entry[]): readonly Entry[] {

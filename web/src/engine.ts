@@ -15,15 +15,18 @@ import type {
   Restored,
   ToWorker,
 } from "./core/protocol.js";
-import type { Settings } from "./settings.js";
+import type { Options, Settings } from "./settings.js";
 
 export type { AgentEvent, CanvasState, FileInfo, FileMatches, Hunk, Review, ReviewFile, Usage } from "emend";
 export type {
   Contents,
+  Decision as Answer,
   EventBatch,
   Failure,
+  PastFile,
   ProjectInfo,
   Reading,
+  RunInfo,
   Scope,
   Snapshot,
   Step,
@@ -37,12 +40,12 @@ export class EngineError extends Error {
   }
 }
 
-type Answer = { readonly resolve: (value: unknown) => void; readonly reject: (error: EngineError) => void };
+type Waiting = { readonly resolve: (value: unknown) => void; readonly reject: (error: EngineError) => void };
 
 let worker: Worker | null = null;
 let nextCall = 0;
 let session = 0;
-const answers = new Map<number, Answer>();
+const answers = new Map<number, Waiting>();
 let onEvents: (batch: EventBatch) => Promise<void> = async () => undefined;
 
 /** Sets the function that shows the events of runs. The next events come when it is done. */
@@ -94,8 +97,28 @@ function call(method: CoreMethod, args: readonly unknown[], of = session): Promi
   });
 }
 
+/** The operations that need no open project. */
+type Common =
+  | "open"
+  | "restore"
+  | "projects"
+  | "preloadOffline"
+  | "forget"
+  | "warm"
+  | "keepRecording"
+  | "unzip"
+  | "cost";
+
 /** The engine of one project. Its operations are those of the worker. */
-export type Engine = Omit<CoreApi, "open" | "restore" | "projects" | "preloadOffline">;
+export type Engine = Omit<CoreApi, Common>;
+
+/** The operations of the worker that need no open project. */
+export const shared = new Proxy({} as Pick<CoreApi, Common>, {
+  get:
+    (_, method) =>
+    (...args: readonly unknown[]) =>
+      call(method as CoreMethod, args),
+});
 
 function engineOf(of: number): Engine {
   return new Proxy({} as Engine, {
@@ -108,25 +131,29 @@ function engineOf(of: number): Engine {
 }
 
 /** Starts an engine over `files` in memory. It never writes to the user's disk. */
-export async function startEngine(info: ProjectInfo, files: Contents, settings: Settings): Promise<Engine> {
-  await call("open", [info, files, settings]);
+export async function startEngine(
+  info: ProjectInfo,
+  files: Contents,
+  settings: Settings,
+  options: Options,
+): Promise<Engine> {
+  await shared.open(info, files, settings, options);
   return engineOf(++session);
 }
 
 /** Starts an engine with a project and the state that the browser keeps. Returns null if there is none. */
-export async function restoreEngine(id: string, settings: Settings): Promise<(Restored & { engine: Engine }) | null> {
-  const restored = (await call("restore", [id, settings])) as Restored | null;
+export async function restoreEngine(
+  id: string,
+  settings: Settings,
+  options: Options,
+): Promise<(Restored & { engine: Engine }) | null> {
+  const restored = await shared.restore(id, settings, options);
   return restored && { ...restored, engine: engineOf(++session) };
-}
-
-/** Lists the projects that the browser keeps, last opened first. */
-export async function keptProjects(): Promise<readonly ProjectInfo[]> {
-  return (await call("projects", [])) as readonly ProjectInfo[];
 }
 
 /** Loads the offline model, which then needs no network. A failure is reported by the first message instead. */
 export function preloadOffline(): void {
-  call("preloadOffline", []).catch(() => undefined);
+  shared.preloadOffline().catch(() => undefined);
 }
 
 /** The changes that depend on hunks to be rejected. */

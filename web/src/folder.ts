@@ -8,6 +8,8 @@
  * folder without its large files and reports what it skipped.
  */
 
+import { decode, FILE_BYTES_MAX, FILES_MAX, SKIPPED_FOLDERS, TOTAL_BYTES_MAX } from "./limits.js";
+
 /** A folder or a set of files, read into memory. */
 export interface Project {
   readonly name: string;
@@ -19,12 +21,6 @@ export interface Project {
   /** Whether it is the bundled sample project. */
   readonly sample?: boolean;
 }
-
-/** Folders that are not read: version control, dependencies, build output. */
-const SKIPPED_FOLDERS = new Set([".git", ".hg", ".svn", "node_modules", "target", ".venv", "__pycache__", ".next"]);
-const FILE_BYTES_MAX = 2 * 1024 * 1024;
-const FILES_MAX = 5_000;
-const TOTAL_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Files read at a time. */
 const READ_AT_ONCE = 16;
@@ -190,16 +186,6 @@ export async function allowWriting(directory: FileSystemDirectoryHandle): Promis
   return (await directory.requestPermission({ mode: "readwrite" })) === "granted";
 }
 
-/** Decodes UTF-8 and keeps a byte order mark. Returns null if the bytes are not UTF-8 text. */
-export function decode(bytes: Uint8Array): string | null {
-  if (bytes.subarray(0, 8_000).includes(0)) return null;
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
 /** Returns the current text of a file on the user's disk, or null if it does not exist or is not text. */
 export async function readBack(directory: FileSystemDirectoryHandle, path: string): Promise<string | null> {
   try {
@@ -212,19 +198,19 @@ export async function readBack(directory: FileSystemDirectoryHandle, path: strin
   }
 }
 
-/** Writes a file in the user's folder, or removes it if `text` is null. */
+/** Writes a file in the user's folder, or removes it if `content` is null. */
 export async function writeBack(
   directory: FileSystemDirectoryHandle,
   path: string,
-  text: string | null,
+  content: string | Uint8Array | null,
 ): Promise<void> {
-  const { parent, name } = await parentOf(directory, path, text !== null);
-  if (text === null) {
+  const { parent, name } = await parentOf(directory, path, content !== null);
+  if (content === null) {
     await parent.removeEntry(name);
     return;
   }
   const stream = await (await parent.getFileHandle(name, { create: true })).createWritable();
-  await stream.write(text);
+  await stream.write(content as string | Uint8Array<ArrayBuffer>);
   await stream.close();
 }
 

@@ -43,6 +43,16 @@ export async function claimProject(id: string): Promise<boolean> {
   });
 }
 
+/** Gives up the project of this tab. A reload shows the start view. */
+export function releaseProject(): void {
+  release();
+  try {
+    sessionStorage.removeItem(TAB_KEY);
+  } catch {
+    // Without storage there is nothing to remove.
+  }
+}
+
 let release: () => void = () => undefined;
 
 /** Keeps the handle of a project's folder. */
@@ -54,6 +64,36 @@ export async function keepFolder(id: string, handle: FileSystemDirectoryHandle):
 export async function keptFolder(id: string): Promise<FileSystemDirectoryHandle | null> {
   const found = await transact("readonly", (table) => table.get(id)).catch(() => undefined);
   return (found as FileSystemDirectoryHandle | undefined) ?? null;
+}
+
+/** The folder of the projects in the browser's own storage, which other programs cannot see. */
+const PROJECTS = "emend-projects";
+
+/** Returns the folder of a project in the browser's storage, and creates it if necessary. */
+export async function browserFolder(name: string): Promise<FileSystemDirectoryHandle> {
+  const root = await navigator.storage.getDirectory();
+  // Otherwise the browser may remove the files when the disk is full.
+  await navigator.storage.persist?.().catch(() => false);
+  const projects = await root.getDirectoryHandle(PROJECTS, { create: true });
+  return projects.getDirectoryHandle(name, { create: true });
+}
+
+/** Lists the projects in the browser's storage. */
+export async function browserProjects(): Promise<readonly string[]> {
+  try {
+    const names: string[] = [];
+    const projects = await (await navigator.storage.getDirectory()).getDirectoryHandle(PROJECTS);
+    for await (const [name, handle] of projects.entries()) if (handle.kind === "directory") names.push(name);
+    return names.sort();
+  } catch {
+    return [];
+  }
+}
+
+/** Deletes a project from the browser's storage. */
+export async function deleteBrowserProject(name: string): Promise<void> {
+  const projects = await (await navigator.storage.getDirectory()).getDirectoryHandle(PROJECTS);
+  await projects.removeEntry(name, { recursive: true });
 }
 
 function transact(mode: IDBTransactionMode, work: (table: IDBObjectStore) => IDBRequest): Promise<unknown> {

@@ -1,4 +1,4 @@
-/** Starts the page: renders it, then opens the project of the tab before a reload, or the sample project. */
+/** Starts the page: renders it, then opens the project that the tab had before a reload, or shows the start view. */
 import { render } from "preact";
 import { start } from "./actions/project.js";
 import "./actions/connect-editor.js";
@@ -7,13 +7,15 @@ import "./styles/base.css";
 import "./styles/layout.css";
 import "./styles/editor.css";
 import "./styles/chat.css";
+import "./styles/start.css";
+import "./styles/more.css";
 import "./styles/phone.css";
-import { restrictStyles } from "./style-nonce.js";
+import { adoptEditorStyles } from "./editor/adopted-styles.js";
 import { App } from "./ui/app.js";
 import { loadLater } from "./ui/later.js";
 import { loadMarkdown } from "./ui/markdown.js";
 
-restrictStyles();
+adoptEditorStyles();
 
 // Before the first paint, so that a dark page does not flash white.
 document.documentElement.dataset.theme = loadTheme();
@@ -23,3 +25,8 @@ if (root) render(<App />, root);
 void start();
 void loadMarkdown();
 loadLater();
+
+// Vite's development server has no built files to keep.
+if (import.meta.env.PROD && "serviceWorker" in navigator) {
+  window.addEventListener("load", () => void navigator.serviceWorker.register("./sw.js").catch(() => undefined));
+}

@@ -68,6 +68,21 @@ export interface Settings {
   readonly remember: boolean;
 }
 
+/** How the agent works, and what the page shows of it. The model is a choice of its own. */
+export interface Options {
+  /** Whether the agent may run commands in the emulated shell. Each asks the user. */
+  readonly shell: boolean;
+  /** Whether the agent may start subagents. */
+  readonly subagents: boolean;
+  /** Limits of one run. 0 means unlimited. */
+  readonly maxCostUsd: number;
+  readonly maxTokens: number;
+  /** Whether the browser tells when a run ends or waits while the page is hidden. */
+  readonly notify: boolean;
+  /** Whether the review shows old and new lines side by side. */
+  readonly sideBySide: boolean;
+}
+
 export type Theme = "system" | "light" | "dark";
 
 export const DEFAULT_SETTINGS: Settings = {
@@ -79,6 +94,16 @@ export const DEFAULT_SETTINGS: Settings = {
   remember: false,
 };
 
+export const DEFAULT_OPTIONS: Options = {
+  shell: false,
+  subagents: false,
+  maxCostUsd: 0,
+  maxTokens: 0,
+  notify: false,
+  sideBySide: false,
+};
+
+const OPTIONS_KEY = "emend.options";
 const SETTINGS_KEY = "emend.settings";
 const THEME_KEY = "emend.theme";
 
@@ -100,6 +125,21 @@ export function loadSettings(): Settings {
     baseUrl: text("baseUrl") ?? "",
     remember: apiKey !== "",
   };
+}
+
+/** Loads the saved options. A value of another type is replaced by its default. */
+export function loadOptions(): Options {
+  const stored = parseObject(readItem(OPTIONS_KEY));
+  const known = Object.entries(DEFAULT_OPTIONS).map(([name, usual]) => {
+    const value = stored[name];
+    const fits = typeof value === typeof usual && (typeof value !== "number" || (Number.isFinite(value) && value >= 0));
+    return [name, fits ? value : usual];
+  });
+  return Object.fromEntries(known) as Options;
+}
+
+export function saveOptions(options: Options): void {
+  writeItem(OPTIONS_KEY, JSON.stringify(options));
 }
 
 /** Returns the title of the saved provider whose key was not saved, so that it cannot be used; null otherwise. */

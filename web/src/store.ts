@@ -7,6 +7,7 @@
 import { computed, signal } from "@preact/signals";
 import { advise } from "./advice.js";
 import { type ChatState, EMPTY_CHAT } from "./chat-state.js";
+import type { Addition } from "./context.js";
 import { type CursorPlace, EditorController } from "./editor/controller.js";
 import {
   type Dependents,
@@ -16,12 +17,13 @@ import {
   type ProjectInfo,
   type Review,
   type ReviewFile,
+  type RunInfo,
   type Steps,
 } from "./engine.js";
 import type { Project } from "./folder.js";
 import { countLines, pendingFiles, pendingHunks } from "./hunk-text.js";
 import type { KeptHunk, Outcome } from "./kept.js";
-import { loadSettings, loadTheme, type Settings, type Theme } from "./settings.js";
+import { loadOptions, loadSettings, loadTheme, type Options, type Settings, type Theme } from "./settings.js";
 
 /** The content of the middle pane. */
 export type View = "editor" | "review";
@@ -33,7 +35,13 @@ export type Pane = "files" | "text" | "review" | "chat";
 export type Dialog =
   | { readonly kind: "model" }
   | { readonly kind: "keys" }
-  | { readonly kind: "new-file" }
+  | { readonly kind: "new-file"; readonly folder?: string }
+  | { readonly kind: "rename"; readonly path: string }
+  | { readonly kind: "new-project"; readonly copy: boolean }
+  | { readonly kind: "options" }
+  | { readonly kind: "timeline" }
+  | { readonly kind: "checkpoints"; readonly run?: number }
+  | { readonly kind: "go-back"; readonly run: RunInfo; readonly text: string }
   | { readonly kind: "find"; readonly mode: "files" | "text" }
   | {
       readonly kind: "choice";
@@ -57,6 +65,12 @@ export type Dialog =
       readonly answer: (choice: "only" | "with" | null) => void;
     };
 
+/** A message that waits for the end of the present task. */
+export interface Queued {
+  readonly id: number;
+  readonly text: string;
+}
+
 /** A short message about the last action, with Undo if it can be undone. */
 export interface Toast {
   readonly id: number;
@@ -72,9 +86,15 @@ export const project = signal<Pick<Project, "name" | "directory" | "skipped"> & 
   sample: false,
 });
 /** The progress of opening a project, or null. */
-export const opening = signal<string | null>(null);
+export const opening = signal<string | null>("Starting…");
 /** Projects of earlier visits that can be continued, last opened first. */
 export const kept = signal<readonly ProjectInfo[]>([]);
+/** Names of the projects in the browser's own storage. */
+export const inBrowser = signal<readonly string[]>([]);
+/** Whether a project is open. */
+export const hasProject = signal(false);
+/** The tasks so far, to which the project can go back. */
+export const runs = signal<readonly RunInfo[]>([]);
 /** Why no project could be opened at all, or null. */
 export const startProblem = signal<string | null>(null);
 /** Whether the user drags files over the page. */
@@ -100,7 +120,17 @@ export const conversation = signal(0);
 /** Times at which the current run began and its last event came, in milliseconds. */
 export const runTimes = signal({ began: 0, lastEvent: 0 });
 export const draft = signal("");
+/** Selected lines and comments that go with the next message. */
+export const additions = signal<readonly Addition[]>([]);
+/** Messages that are sent as tasks of their own, one after the other. */
+export const queue = signal<readonly Queued[]>([]);
+/** Costs of runs in US dollars, by the id of their end in the conversation. */
+export const costs = signal<ReadonlyMap<string, number>>(new Map());
+/** Whether the review shows the changes of the last task only, and the hunks that were there before it. */
+export const lastOnly = signal(false);
+export const hunksBefore = signal<ReadonlySet<string>>(new Set());
 export const settings = signal<Settings>(loadSettings());
+export const options = signal<Options>(loadOptions());
 export const theme = signal<Theme>(loadTheme());
 export const dialog = signal<Dialog | null>(null);
 export const toast = signal<Toast | null>(null);
@@ -114,6 +144,8 @@ export const steps = signal<Steps>({ done: [], undone: [] });
 /** Whether the file tree covers the editor on a narrow page. */
 export const filesShown = signal(false);
 
+/** Whether a run is going on. Unlike `chat`, it does not change with every event. */
+export const isRunning = computed(() => chat.value.running);
 export const waiting = computed<readonly ReviewFile[]>(() => pendingFiles(review.value));
 export const totals = computed(() => {
   let [changes, added, removed] = [0, 0, 0];
@@ -150,8 +182,9 @@ export function engineOrNull(): Engine | null {
   return engine;
 }
 
-export function setEngine(next: Engine): void {
+export function setEngine(next: Engine | null): void {
   engine = next;
+  hasProject.value = next !== null;
 }
 
 let nextToast = 0;

@@ -13,7 +13,7 @@ use crate::state::Inner;
 
 /// The policy of the page, as in `web/index.html`, and no frames around it.
 pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; \
-     style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; \
+     style-src 'self'; img-src 'self' data:; font-src 'self'; manifest-src 'self'; worker-src 'self'; \
      connect-src 'self' https: http://127.0.0.1:* http://localhost:*; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'";
 
@@ -85,6 +85,7 @@ fn media_type(file: &Path) -> &'static str {
         Some("json" | "map") => "application/json",
         Some("wasm") => "application/wasm",
         Some("svg") => "image/svg+xml",
+        Some("webmanifest") => "application/manifest+json",
         Some("png") => "image/png",
         Some("ico") => "image/x-icon",
         Some("woff2") => "font/woff2",

@@ -20,6 +20,7 @@ import type {
   EventsOptions,
   ForkOptions,
   ModelOptions,
+  NewSessionOptions,
   RejectOptions,
   RunOptions,
 } from "./options.js";
@@ -142,16 +143,20 @@ export class Agent {
 
   /**
    * Starts a new session over the same files, review and undo order. The last one stays in the store, for
-   * {@link openSession}. A session without history goes on.
+   * {@link openSession}. A session without history goes on. With `turns` the new session begins with that many history
+   * entries of the last one, e.g. those before a message that the user wants to send again in other words.
    *
    * @throws {BusyError} during a run.
    * @throws {ConfigError} if the agent has no store.
    */
-  async newSession(): Promise<void> {
+  async newSession(options: NewSessionOptions = {}): Promise<void> {
     this.#refuseIfBusy();
+    const { turns = 0 } = optionsOf(options, ["turns"]);
+    if (!(Number.isInteger(turns) && turns >= 0))
+      throw new EmendError("invalid_argument", "`turns` must be a whole number");
     if (this.turns().length === 0) return;
     const id = this.sessionId;
-    await this.#bridge.callAsync((handle) => handle.resume(id, true, 0));
+    await this.#bridge.callAsync((handle) => handle.resume(id, true, turns));
   }
 
   /**

@@ -237,6 +237,12 @@ export interface ForkOptions extends AgentOptions {
   turns?: number | undefined;
 }
 
+/** Options of {@link Agent.newSession}. */
+export interface NewSessionOptions {
+  /** Number of history entries to take over. Default 0. */
+  turns?: number | undefined;
+}
+
 /** Options of {@link Agent.events}. */
 export interface EventsOptions {
   /** Cursor of the last event that the caller has seen. 0, the default, starts at the beginning. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { App, openApp } from "../app.mjs";
+import { App, openApp, openSample } from "../app.mjs";
 
 export const tests = {
   async "a folder can be opened with a plain input and saves as a download"({ page, url }) {
@@ -159,6 +159,7 @@ export const tests = {
     await page.setViewportSize({ width: 800, height: 700 });
     const app = new App(page);
     await page.goto(url);
+    await openSample(page);
     await app.editor.waitFor();
     await page.getByRole("button", { name: "Show files" }).click();
     await app.row("src/loans.ts").click();

@@ -1,6 +1,6 @@
 // A reload keeps the review, undo, the conversation and the folder; the engine's work does not block the page.
 import assert from "node:assert/strict";
-import { openApp } from "../app.mjs";
+import { App, openApp } from "../app.mjs";
 import { startProvider } from "../provider.mjs";
 
 const FILES = {
@@ -134,7 +134,8 @@ export const tests = {
     await page.waitForTimeout(300);
     await page.close({ runBeforeUnload: false });
     const later = await page.context().newPage();
-    const again = await openApp(later, url);
+    await later.goto(url);
+    const again = new App(later);
     await later.getByRole("button", { name: /^Continue project/ }).click();
     await again.row("a.txt").waitFor();
     await again.transcript.getByText("rename foo to bar").waitFor();

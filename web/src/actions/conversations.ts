@@ -1,6 +1,6 @@
 /** Starts conversations and switches between them. Files, review and undo are the same in all of them. */
 import { batch } from "@preact/signals";
-import { type ChatState, EMPTY_CHAT } from "../chat-state.js";
+import { type ChatState, EMPTY_CHAT, firstTasks } from "../chat-state.js";
 import { chat, chats, conversation, currentEngine, showError } from "../store.js";
 
 /** Returns all conversations, the open one as it is now. */
@@ -18,6 +18,13 @@ export function showChat(index: number): void {
     conversation.value = index;
     chat.value = all[index] ?? EMPTY_CHAT;
   });
+}
+
+/** Adds a conversation that begins with the first tasks of another one. */
+export function addBranch(index: number, from: number, tasks: number): void {
+  const source = allChats()[from] ?? EMPTY_CHAT;
+  showChat(index);
+  chat.value = firstTasks(source, tasks);
 }
 
 /** Forgets all conversations, for another project. */

@@ -1,32 +1,34 @@
-/**
- * Opens a project, creates files in it, and saves accepted text.
- *
- * Only accepted text and the user's own lines are saved. Pending edits never reach the disk.
- */
+/** Opens projects: folders, files, archives, projects that the browser keeps, recordings, and the sample. */
 import { batch } from "@preact/signals";
 import {
   describe,
   type Engine,
-  keptProjects,
   type ProjectInfo,
   preloadOffline,
   restoreEngine,
+  shared,
   startEngine,
 } from "../engine.js";
 import {
-  allowWriting,
-  download,
   type Progress,
   type Project,
   pickDirectory,
   projectOfDrop,
   projectOfInput,
-  readBack,
+  readDirectory,
   writeBack,
 } from "../folder.js";
 import { plural } from "../hunk-text.js";
 import { forgetWritten, recallWritten } from "../kept.js";
-import { claimProject, keepFolder, keptFolder, projectOfTab } from "../kept-folders.js";
+import {
+  browserFolder,
+  browserProjects,
+  claimProject,
+  keepFolder,
+  keptFolder,
+  projectOfTab,
+  releaseProject,
+} from "../kept-folders.js";
 import {
   choose,
   closedFolders,
@@ -35,12 +37,13 @@ import {
   editor,
   engineOrNull,
   files,
+  inBrowser,
   kept,
   notify,
   opening,
   openPath,
+  options,
   project,
-  review,
   setEngine,
   settings,
   showError,
@@ -49,20 +52,42 @@ import {
   totals,
   unreadable,
   unsaved,
-  waiting,
 } from "../store.js";
-import { baseName, foldedAtFirst } from "../tree.js";
+import { foldedAtFirst } from "../tree.js";
 import { resetChats, showChat } from "./conversations.js";
 import { openFile } from "./edit.js";
-import { keptHunks, settleKept } from "./kept.js";
 import { refresh, resetState } from "./refresh.js";
-import { leaveRun } from "./run.js";
+import { leaveRun, readRuns } from "./run.js";
+import { resetTimeline } from "./timeline.js";
 
-/** Opens the project that the tab had before it was reloaded, with its review and conversation, or else the sample. */
+/** Opens the project that the tab had before it was reloaded, with its review and conversation. */
 export async function start(): Promise<void> {
   const id = projectOfTab();
-  if (id === null || !(await continueProject(id))) await openSample();
-  kept.value = (await keptProjects().catch(() => [])).filter((info) => !info.sample && info.id !== currentId);
+  if (id === null || !(await continueProject(id))) {
+    // A project then opens at once.
+    shared.warm().catch(() => undefined);
+  }
+  opening.value = null;
+  await listProjects();
+}
+
+/** Reads the lists of the start view. */
+export async function listProjects(): Promise<void> {
+  kept.value = (await shared.projects().catch(() => [])).filter((info) => info.id !== currentId);
+  inBrowser.value = await browserProjects();
+}
+
+/** Forgets a kept project. */
+export async function forgetProject(info: ProjectInfo): Promise<void> {
+  const answer = await choose({
+    title: `Forget ${info.name}?`,
+    message:
+      "Its conversation, its review and what you have not saved are removed from this browser. A folder on your disk stays as it is.",
+    choices: [{ name: "forget", label: "Forget", danger: true }],
+  });
+  if (answer !== "forget") return;
+  await shared.forget(info.id).catch(showError);
+  await listProjects();
 }
 
 /** Opens a kept project as it was left. Returns whether there is one that no other tab has open. */
@@ -77,17 +102,20 @@ export async function continueProject(id: string): Promise<boolean> {
     }
     leaveRun();
     resetChats();
-    const restored = await restoreEngine(id, settings.value);
+    resetTimeline();
+    const restored = await restoreEngine(id, settings.value, options.value);
     if (!restored) return false;
     const { engine, info, exact } = restored;
     const { name, skipped, sample } = info;
     const directory = await keptFolder(id);
+    startProblem.value = null;
     show(engine, { name, directory, skipped, sample });
     currentId = id;
     recallWritten(restored.written);
     for (let index = 0; index < restored.conversations; index++) showChat(index);
     showChat(restored.conversation);
     await refresh();
+    await readRuns();
     const path = (await engine.canvas()).path;
     if (path !== null) await openFile(path);
     if (!exact) notify("The review could not be restored exactly. Compare it before you save.", { level: "error" });
@@ -128,17 +156,85 @@ export function openDirectory(): Promise<void> {
   return replaceProject(pickDirectory);
 }
 
-/** Opens the files of a file input. */
+/** Opens the files of a file input: texts, one archive, or one recording. */
 export function openInput(list: FileList): Promise<void> {
-  if (list.length === 0) return Promise.resolve();
+  const [first] = list;
+  if (!first) return Promise.resolve();
+  if (list.length === 1 && isRecording(first.name)) return openRecording(first);
+  if (list.length === 1 && isArchive(first.name)) return replaceProject(() => projectOfArchive(first));
   return replaceProject((progress) => projectOfInput(list, progress));
+}
+
+const isArchive = (name: string): boolean => /\.zip$/i.test(name);
+const isRecording = (name: string): boolean => /\.emend\.jsonl$/i.test(name);
+
+async function projectOfArchive(file: File): Promise<Project> {
+  opening.value = `Unpacking ${file.name}…`;
+  const { files: contents, skipped } = await shared.unzip(file);
+  return { name: file.name.replace(/\.zip$/i, ""), files: contents, directory: null, skipped };
+}
+
+/** Opens a project with all operations, as another browser recorded it. */
+async function openRecording(file: File): Promise<void> {
+  try {
+    const id = crypto.randomUUID();
+    await shared.keepRecording(await file.text(), id);
+    await continueProject(id);
+  } catch (error) {
+    showError(error);
+  }
+}
+
+/** Opens a project that the browser stores, and creates it if there is none with this name. */
+export function openInBrowser(name: string): Promise<void> {
+  return replaceProject(async (progress) => readDirectory(await browserFolder(name), progress));
+}
+
+/** Copies the project into the browser's storage, where later saving goes. */
+export async function keepInBrowser(name: string): Promise<void> {
+  try {
+    const folder = await browserFolder(name);
+    for (const [path, content] of Object.entries(await currentEngine().exportFiles())) {
+      if (!path.endsWith("/")) await writeBack(folder, path, content);
+    }
+    const paths = [...unsaved.value];
+    for (const path of paths) await currentEngine().noteSaved(path, await currentEngine().readDisk(path));
+    project.value = { ...project.value, name, directory: folder, sample: false };
+    await keepFolder(currentId, folder);
+    await refresh();
+    await listProjects();
+    notify(`${name} is kept in this browser now. Saving writes there; “Download everything” copies it to your disk.`);
+  } catch (error) {
+    showError(error);
+  }
+}
+
+/** Returns why a project in the browser cannot have this name, or null if it can. */
+export function browserNameProblem(name: string): string | null {
+  if (name.trim() === "") return "Enter a name.";
+  if (/[/\\]|^\.\.?$/.test(name)) return "The name must not contain slashes.";
+  return inBrowser.value.includes(name) ? "There is a project with this name." : null;
+}
+
+/** Returns to the start view. The project stays in this browser and can be continued. */
+export async function leaveProject(): Promise<void> {
+  await editor.flush();
+  if (hasUnsettled() && !(await confirmLeaving("Leave this project?", "Leave"))) return;
+  leaveRun();
+  setEngine(null);
+  editor.reset();
+  resetState();
+  currentId = "";
+  releaseProject();
+  await listProjects();
 }
 
 /** Opens the folder or the files that the user dropped on the page. */
 export function openDrop(transfer: DataTransfer): Promise<void> {
   // The browser clears the transfer when the event ends.
-  const dropped = projectOfDrop(transfer);
-  return replaceProject(dropped);
+  const [only, ...others] = transfer.files;
+  if (only && others.length === 0 && (isArchive(only.name) || isRecording(only.name))) return openInput(transfer.files);
+  return replaceProject(projectOfDrop(transfer));
 }
 
 async function replaceProject(read: (progress: Progress) => Promise<Project | null>): Promise<void> {
@@ -170,7 +266,7 @@ async function useProject(next: Project): Promise<void> {
     sample: next.sample === true,
     opened: Date.now(),
   };
-  const engine = await startEngine(info, next.files, settings.value);
+  const engine = await startEngine(info, next.files, settings.value, options.value);
   const { name, directory, skipped } = next;
   show(engine, { name, directory, skipped, sample: next.sample === true });
   currentId = info.id;
@@ -179,6 +275,7 @@ async function useProject(next: Project): Promise<void> {
   batch(() => {
     closedFolders.value = foldedAtFirst(Object.keys(next.files));
     resetChats();
+    resetTimeline();
     // A message that could not be sent because the engine had not loaded is kept.
     if (!isFirst) draft.value = "";
   });
@@ -206,188 +303,14 @@ export function hasUnsettled(): boolean {
   return editor.hasUnsent || unsaved.value.size > 0 || totals.value.changes > 0;
 }
 
-async function confirmLeaving(): Promise<boolean> {
+async function confirmLeaving(title = "Open another project?", label = "Discard and open"): Promise<boolean> {
   const parts: string[] = [];
   if (totals.value.changes > 0) parts.push(`${plural(totals.value.changes, "change")} waiting for review`);
   if (unsaved.value.size > 0) parts.push(plural(unsaved.value.size, "unsaved file"));
   const answer = await choose({
-    title: "Open another project?",
-    message: `You would lose ${parts.join(" and ")}.`,
-    choices: [{ name: "open", label: "Discard and open", danger: true }],
+    title,
+    message: `There ${totals.value.changes + unsaved.value.size === 1 ? "is" : "are"} ${parts.join(" and ")}. This browser keeps the last six projects, so that you can continue.`,
+    choices: [{ name: "open", label, danger: true }],
   });
   return answer === "open";
-}
-
-/** Returns why a new file cannot have this path, or null if it can. */
-export function newFileProblem(path: string): string | null {
-  if (path.trim() === "") return "Enter a name.";
-  if (path.startsWith("/") || path.endsWith("/")) return "Enter a path inside the project, for example notes/today.md.";
-  if (path.split("/").some((part) => part === "" || part === "." || part === "..")) {
-    return "The path must not contain empty parts, “.” or “..”.";
-  }
-  if (files.value.some((file) => file.path === path)) return "This file exists already.";
-  return null;
-}
-
-/** Creates an empty file and opens it. */
-export async function createFile(path: string): Promise<void> {
-  try {
-    await currentEngine().write(path, "", null, { kind: "new file", path });
-    await refresh();
-    await openFile(path);
-    editor.focus();
-  } catch (error) {
-    showError(error);
-  }
-}
-
-/** Saves one file, or all of them. */
-export async function save(only?: string): Promise<void> {
-  try {
-    await editor.flush();
-    await refresh();
-    const paths = [...unsaved.value].filter((path) => only === undefined || path === only).sort();
-    if (paths.length === 0) {
-      notify(only === undefined || pendingIn(only) === 0 ? "Everything is saved." : pendingNote(pendingIn(only)));
-      return;
-    }
-    // Lines of the user with words of the assistant would be saved, although their hunks are not accepted.
-    if (!(await settleKept(keptHunks(waiting.value.filter((file) => paths.includes(file.path))), "save"))) return;
-    const { directory } = project.value;
-    const done = directory ? await saveToDirectory(directory, paths) : await saveAsDownload(paths);
-    await refresh();
-    const left = only === undefined ? totals.value.changes : pendingIn(only);
-    notify([...savedNotes(done), ...(left > 0 ? [pendingNote(left)] : [])].join(" "));
-  } catch (error) {
-    if (isRefusal(error) && project.value.directory) await saveAfterRefusal(project.value.directory, only);
-    else showError(error);
-  }
-}
-
-/** The result of saving. */
-interface Saving {
-  readonly written: readonly string[];
-  /** Files that changed on disk, which the user did not want to replace. */
-  readonly left: readonly string[];
-  /** Files that were removed here, of which a download cannot remove the user's copy. */
-  readonly removed: readonly string[];
-}
-
-function savedNotes({ written, left, removed }: Saving): string[] {
-  const named = (paths: readonly string[]): string =>
-    paths.length === 1 && paths[0] !== undefined ? baseName(paths[0]) : plural(paths.length, "file");
-  const notes: string[] = [];
-  if (written.length > 0) notes.push(`${project.value.directory ? "Saved" : "Downloaded"} ${named(written)}.`);
-  if (left.length > 0) notes.push(`Not saved: ${named(left)}. The disk has another text.`);
-  if (removed.length > 0) notes.push(`Removed here: ${removed.join(", ")}. Remove it from your own copy, too.`);
-  return notes;
-}
-
-/** Whether the browser refused to write into the folder, because its permission ended. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof DOMException && (error.name === "NotAllowedError" || error.name === "SecurityError");
-}
-
-/** Offers to ask for the permission again, and to download instead. */
-async function saveAfterRefusal(directory: FileSystemDirectoryHandle, only: string | undefined): Promise<void> {
-  const answer = await choose({
-    title: "The browser refused to save into the folder",
-    message: `Allow this page to write into “${directory.name}”, or download the changed files instead.`,
-    choices: [
-      { name: "download", label: "Download" },
-      { name: "allow", label: "Allow and save" },
-    ],
-  });
-  try {
-    if (answer === "allow") {
-      if (await allowWriting(directory)) await save(only);
-      else notify("The browser still refuses. Nothing was saved.", { level: "error" });
-    } else if (answer === "download") {
-      const paths = [...unsaved.value].filter((path) => only === undefined || path === only).sort();
-      const { written } = await saveAsDownload(paths, false);
-      notify(`Downloaded ${plural(written.length, "file")}. The folder has the old text.`);
-    }
-  } catch (error) {
-    showError(error);
-  }
-}
-
-function pendingIn(path: string): number {
-  return files.value.find((file) => file.path === path)?.pendingHunks ?? 0;
-}
-
-function pendingNote(count: number): string {
-  return `${plural(count, "change")} still to review ${count === 1 ? "is" : "are"} not saved.`;
-}
-
-/** Writes files into the user's folder. Asks before replacing a file that another program has changed. */
-async function saveToDirectory(directory: FileSystemDirectoryHandle, paths: readonly string[]): Promise<Saving> {
-  const [written, left]: [string[], string[]] = [[], []];
-  for (const path of paths) {
-    const text = await currentEngine().readDisk(path);
-    const onDisk = await readBack(directory, path);
-    if (onDisk !== (await currentEngine().savedText(path)) && onDisk !== text) {
-      const answer = await askAboutDisk(path, onDisk, text);
-      if (answer === "merge" && onDisk !== null) await takeFromDisk(path, onDisk);
-      if (answer !== "replace") {
-        left.push(path);
-        continue;
-      }
-    }
-    if (onDisk !== text) await writeBack(directory, path, text);
-    await currentEngine().noteSaved(path, text);
-    written.push(path);
-  }
-  return { written, left, removed: [] };
-}
-
-function askAboutDisk(path: string, onDisk: string | null, text: string | null): Promise<string | null> {
-  return choose({
-    title: "Replace the file on disk?",
-    message: `${path} was changed outside Emend since it was opened. Saving replaces that.`,
-    compare: [
-      { label: "On disk", text: onDisk ?? "(removed)" },
-      { label: "Here", text: text ?? "(removed)" },
-    ],
-    choices: [
-      ...(onDisk === null ? [] : [{ name: "merge", label: "Merge into the editor" }]),
-      { name: "replace", label: "Replace", danger: true },
-    ],
-  });
-}
-
-/** Merges the text on disk into the text in the editor. Where both changed the same lines, the disk wins. */
-async function takeFromDisk(path: string, onDisk: string): Promise<void> {
-  const engine = currentEngine();
-  await engine.write(path, onDisk, await engine.savedText(path), { kind: "typing", path });
-  await engine.noteSaved(path, onDisk);
-}
-
-/**
- * Downloads one file as it is, several as an archive. A removed file has no download; it only counts as saved. With
- * `counts` false, no file counts as saved, because the folder still has the old text.
- */
-async function saveAsDownload(paths: readonly string[], counts = true): Promise<Saving> {
-  const saved: [path: string, text: string | null][] = [];
-  for (const path of paths) saved.push([path, await currentEngine().readDisk(path)]);
-  const texts = saved.filter((entry): entry is [string, string] => entry[1] !== null);
-  const [first] = texts;
-  if (texts.length === 1 && first) download(baseName(first[0]), new Blob([first[1]], { type: "text/plain" }));
-  if (texts.length > 1) {
-    const archive = (await currentEngine().zip(Object.fromEntries(texts))) as Uint8Array<ArrayBuffer>;
-    download(`${project.value.name || "emend"}-changed.zip`, new Blob([archive], { type: "application/zip" }));
-  }
-  if (counts) for (const [path, text] of saved) await currentEngine().noteSaved(path, text);
-  const removed = saved.flatMap(([path, text]) => (text === null ? [path] : []));
-  return { written: texts.map(([path]) => path), left: [], removed };
-}
-
-/** Downloads the unified diff of all pending changes. */
-export async function downloadPatch(): Promise<void> {
-  try {
-    const name = `${project.value.name || "emend"}-revision-${review.value.revision}.patch`;
-    download(name, new Blob([await currentEngine().diff()], { type: "text/x-diff" }));
-  } catch (error) {
-    showError(error);
-  }
 }

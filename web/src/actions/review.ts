@@ -9,6 +9,7 @@ import {
   currentEngine,
   dialog,
   editor,
+  files,
   notify,
   openPath,
   review,
@@ -22,6 +23,7 @@ import { baseName } from "../tree.js";
 import { openFile } from "./edit.js";
 import { keptHunks, settleKept } from "./kept.js";
 import { refresh } from "./refresh.js";
+import { readRuns } from "./run.js";
 
 /** Accepts or rejects one hunk. The focus moves to the hunk that takes its place. */
 export async function decide(id: string, decision: Decision): Promise<void> {
@@ -108,7 +110,9 @@ async function step(verb: string, direction: "undo" | "redo"): Promise<void> {
     await currentEngine()[direction]();
     await refresh();
     // In the editor view the changed file must be visible. The review shows all files anyway.
-    const elsewhere = last.path !== "" && last.path !== openPath.value && last.kind !== "new file";
+    const isThere = files.value.some((file) => file.path === last.path);
+    const elsewhere = isThere && last.path !== openPath.value && last.kind !== "new file";
+    if (last.kind === "go back") await readRuns();
     if (elsewhere && view.value === "editor") await openFile(last.path);
     notify(`${verb} ${stepName(last)}.`);
   } catch (error) {
@@ -119,6 +123,8 @@ async function step(verb: string, direction: "undo" | "redo"): Promise<void> {
 /** Returns the description of a step, e.g. "accept in notes.md". */
 export function stepName({ kind, path }: Step): string {
   const where = path === "" ? "all files" : baseName(path);
+  if (kind === "go back") return "going back to before a task";
+  if (kind === "put back") return `the earlier text of ${where}`;
   return kind === "typing" ? `typing in ${where}` : kind === "new file" ? `new file ${where}` : `${kind} in ${where}`;
 }
 

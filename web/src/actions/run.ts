@@ -3,27 +3,45 @@
  */
 import { batch } from "@preact/signals";
 import { addNotice, addWaiting, reduce, stopRun, withoutWaiting } from "../chat-state.js";
-import { type AgentEvent, describe, type Engine, type EventBatch, listenToEvents } from "../engine.js";
-import { plural } from "../hunk-text.js";
-import { type Settings, saveSettings } from "../settings.js";
+import { composed } from "../context.js";
 import {
+  type AgentEvent,
+  type Answer,
+  describe,
+  type Engine,
+  type EventBatch,
+  listenToEvents,
+  shared,
+} from "../engine.js";
+import { plural } from "../hunk-text.js";
+import { type Options, type Settings, saveOptions, saveSettings } from "../settings.js";
+import {
+  additions,
   chat,
+  costs,
   currentEngine,
   draft,
   editor,
   engineOrNull,
   files,
+  hunksBefore,
   leaseHeld,
   notify,
+  options,
+  queue,
+  runs,
   runTimes,
   settings,
   showError,
   spoken,
+  spokenUrgent,
   totals,
 } from "../store.js";
 import { baseName } from "../tree.js";
-import { showChat } from "./conversations.js";
+import { callUser } from "./attention.js";
+import { addBranch, showChat } from "./conversations.js";
 import { refresh, refreshSoon, showLease } from "./refresh.js";
+import { recordEvents } from "./timeline.js";
 
 /** Whether the user stopped the current run. */
 let stopped = false;
@@ -33,16 +51,86 @@ let active: Engine | null = null;
 const later: string[] = [];
 let nextNotice = 0;
 
-/** Sends the user's message. During a run the message joins that run. */
-export async function send(text: string): Promise<void> {
+/** Sends the user's message with its additions. During a run the message joins that run. */
+export async function send(typed: string): Promise<void> {
+  const text = composed(typed, additions.value);
   if (text.trim() === "") return;
   if (engineOrNull() === null) {
     notify("Emend has not started, so the message was not sent.", { level: "error" });
     return;
   }
-  draft.value = "";
+  batch(() => {
+    draft.value = "";
+    additions.value = [];
+  });
   if (chat.value.running) steer(text);
   else await run(text);
+}
+
+let nextQueued = 0;
+
+/** Adds the message to the tasks that follow the present one. */
+export function enqueue(typed: string): void {
+  const text = composed(typed, additions.value);
+  if (text.trim() === "") return;
+  batch(() => {
+    draft.value = "";
+    additions.value = [];
+    queue.value = [...queue.value, { id: ++nextQueued, text }];
+  });
+  spoken.value = `Queued. ${plural(queue.value.length, "message")} waiting.`;
+}
+
+/** Takes a message out of the queue and returns its text. */
+function dequeue(id: number): string {
+  const text = queue.value.find((each) => each.id === id)?.text ?? "";
+  queue.value = queue.value.filter((each) => each.id !== id);
+  return text;
+}
+
+export function withdrawQueued(id: number): void {
+  dequeue(id);
+  spoken.value = "Withdrawn.";
+}
+
+/** Returns a queued message to the message box. */
+export function editQueued(id: number): void {
+  const text = dequeue(id);
+  draft.value = draft.value.trim() === "" ? text : `${draft.value}\n${text}`;
+}
+
+/** Sends a queued message now: to the present task, or as the next one. */
+export async function sendQueued(id: number): Promise<void> {
+  const text = dequeue(id);
+  if (chat.value.running) steer(text);
+  else await run(text);
+}
+
+/** Decides on a call that waits for the user. */
+export async function answerCall(call: string, decision: Answer, reason = ""): Promise<void> {
+  try {
+    await currentEngine().answer(call, decision, reason);
+  } catch (error) {
+    showError(error);
+  }
+}
+
+/** Reads the tasks to which the project can go back, and the hunks that were there before the last one. */
+export async function readRuns(): Promise<void> {
+  const engine = currentEngine();
+  const [list, before] = await Promise.all([engine.runs(), engine.hunksBefore()]);
+  if (engine !== engineOrNull()) return;
+  batch(() => {
+    runs.value = list;
+    hunksBefore.value = new Set(before);
+  });
+}
+
+/** Changes how the agent works, from its next step on, and saves the choice. */
+export async function chooseOptions(next: Options): Promise<void> {
+  options.value = next;
+  saveOptions(next);
+  await engineOrNull()?.setOptions(next).catch(showError);
 }
 
 /** Adds a message to the run. A run that is about to start or to end gets it as the next task. */
@@ -87,13 +175,21 @@ async function run(text: string): Promise<void> {
     chat.value = stopRun(chat.value);
     await refresh().catch(showError);
   }
+  await readRuns().catch(showError);
   announceEnd();
-  sendLater(stopped);
+  if (sendLater(stopped)) return;
+  // A task that failed, was stopped or asks something is not followed by the next one unasked.
+  const end = chat.value.entries.at(-1);
+  const next = queue.value[0];
+  if (next && !stopped && end?.kind === "end" && end.reason === "natural") await sendQueued(next.id);
 }
 
 /** Shows events of the engine. The end of a run appears last, when the page shows everything that the run changed. */
-async function receiveBatch({ events, lease, conversation: index, offline, replayed }: EventBatch): Promise<void> {
+async function receiveBatch(received: EventBatch): Promise<void> {
+  const { events, lease, conversation: index, offline, replayed, model, branched } = received;
+  if (branched) addBranch(index, branched.from, branched.tasks);
   showChat(index);
+  recordEvents(index, events);
   runTimes.value = { ...runTimes.value, lastEvent: Date.now() };
   const isEnd = events.at(-1)?.kind === "PROCESSING_END";
   const now = isEnd ? events.slice(0, -1) : events;
@@ -108,20 +204,35 @@ async function receiveBatch({ events, lease, conversation: index, offline, repla
     active = null;
     if (!replayed) await refresh().catch(showError);
     chat.value = reduce({ ...chat.value, offline }, end);
+    void priceRun(model);
   }
   if (!replayed) for (const event of now) follow(event);
 }
 
 listenToEvents(receiveBatch);
 
-/** Sends the messages that came too late for the last run as one task. A stopped run returns them. */
-function sendLater(stopped: boolean): void {
+/** Adds the cost of the last run, if its model's price is known. */
+async function priceRun(model: string): Promise<void> {
+  const end = chat.value.entries.at(-1);
+  if (end?.kind !== "end" || end.usage === null) return;
+  const { input_tokens: input, output_tokens: output } = end.usage;
+  if (input + output === 0) return;
+  const cost = await shared.cost(model, input, output).catch(() => null);
+  if (cost !== null) costs.value = new Map([...costs.value, [end.id, cost]]);
+}
+
+/**
+ * Sends the messages that came too late for the last run as one task. A stopped run returns them. Returns whether there
+ * were any.
+ */
+function sendLater(stopped: boolean): boolean {
   const texts = later.splice(0);
-  if (texts.length === 0) return;
+  if (texts.length === 0) return false;
   const text = texts.join("\n");
   for (const each of texts) chat.value = withoutWaiting(chat.value, each);
   if (stopped) takeBackMessage(text);
   else void run(text);
+  return true;
 }
 
 /** Cancels the run. Its edits so far stay pending. */
@@ -134,6 +245,13 @@ export function stop(): void {
 export function leaveRun(): void {
   active = null;
   later.length = 0;
+  batch(() => {
+    queue.value = [];
+    additions.value = [];
+    runs.value = [];
+    hunksBefore.value = new Set();
+    costs.value = new Map();
+  });
 }
 
 /** Carries out the consequences of an event outside of the conversation. */
@@ -144,6 +262,10 @@ function follow(event: AgentEvent): void {
     refreshSoon(files.value.some((file) => file.path === path) ? "hunks" : "files");
   }
   if (event.kind === "CANVAS_LEASE") announceLease(event.data.path);
+  if (event.kind === "APPROVAL_REQUESTED") {
+    spokenUrgent.value = `The assistant asks whether it may use ${event.data.tool_name}.`;
+    callUser(spokenUrgent.value);
+  }
 }
 
 function announceLease(path: string): void {
@@ -154,7 +276,10 @@ function announceLease(path: string): void {
 function announceEnd(): void {
   const { changes, files: fileCount } = totals.value;
   const rest = changes === 0 ? "" : ` ${plural(changes, "change")} in ${plural(fileCount, "file")} to review.`;
-  spoken.value = `The assistant has finished.${rest}`;
+  const end = chat.value.entries.at(-1);
+  const asks = end?.kind === "end" && end.reason === "awaiting_input";
+  spoken.value = asks ? "The assistant asks you something." : `The assistant has finished.${rest}`;
+  callUser(spoken.value);
 }
 
 /** Switches to another model for the next messages, and saves the choice. */

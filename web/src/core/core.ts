@@ -10,32 +10,56 @@ import {
   type CanvasState,
   type FileMatches,
   init,
-  isEmendError,
   memoryStore,
   type Run,
+  type SessionStore,
   toZip,
 } from "emend";
-import { modelOf, type Settings } from "../settings.js";
-import { Journal, listKept, loadKept, type Op } from "./journal.js";
+import { DEFAULT_OPTIONS, modelOf, type Options, type Settings } from "../settings.js";
+import { Approvals } from "./approvals.js";
+import { moveFiles, pathsAt, readingOf } from "./file-tools.js";
+import { opsBefore } from "./history.js";
+import {
+  type Decision,
+  Journal,
+  listKept,
+  loadKept,
+  loadRecording,
+  type Op,
+  recordingOf,
+  removeKept,
+} from "./journal.js";
+import { ASK_FOR_COMMANDS, choiceOf, limitsOf } from "./model-options.js";
+import { costOf } from "./prices.js";
 import type {
   Contents,
   CoreApi,
   EventBatch,
   ModelChoice,
+  PastFile,
   ProjectInfo,
-  Reading,
   Restored,
+  RunInfo,
   Scope,
   Snapshot,
   Step,
-  Steps,
   WrittenById,
 } from "./protocol.js";
 import { Recorder } from "./recorder.js";
 import { replay } from "./replay.js";
+import { ReviewChanges, sumOf } from "./review-changes.js";
+import { RunList } from "./run-list.js";
+import { SavedTexts } from "./saved-texts.js";
 
 /** An operation without its place in a run. */
 type NewOp = Op extends infer Each ? (Each extends Op ? Omit<Each, "at"> : never) : never;
+
+/** An agent that another one has replaced, because the project went back to before a run, or forth again. */
+interface Held {
+  readonly agent: Agent;
+  readonly recorder: Recorder;
+  readonly approvals: Approvals;
+}
 
 /** Maximum time in milliseconds for which events are collected without a pause for other operations. */
 const SLICE_MS = 16;
@@ -54,14 +78,8 @@ export class Core implements CoreApi {
   #agent: Agent | null = null;
   #journal: Journal | null = null;
   #recorder = new Recorder(() => undefined);
-  /** Texts on the user's disk by path. A missing path means that there is no such text file. */
-  #saved = new Map<string, string>();
-  /** Paths whose saved text may have changed since the last snapshot, and those whose text differs. */
-  #touched = new Set<string>();
-  #unsaved = new Set<string>();
-  /** The review of each file as the page has it, as JSON. */
-  #sent = new Map<string, string>();
-  #sentRevision = -1;
+  #saved = new SavedTexts({});
+  readonly #review = new ReviewChanges();
   #steps: { done: Step[]; undone: Step[] } = { done: [], undone: [] };
   #run: Run | null = null;
   #abort: AbortController | null = null;
@@ -70,7 +88,19 @@ export class Core implements CoreApi {
   #batches = 0;
   #replaying = false;
   #offline = true;
+  #modelName = "";
   readonly #written = new Map<string, WrittenById[number][1]>();
+  /** The files as they were opened, and the store of all sessions: what another agent needs. */
+  #opened: Contents = {};
+  #store: SessionStore = memoryStore();
+  #approvals = new Approvals();
+  #options: Options = DEFAULT_OPTIONS;
+  /** The model of the next runs; null while operations are repeated. */
+  #settings: Settings | null = null;
+  #id = "";
+  #runs = new RunList();
+  #behind: Held[] = [];
+  #ahead: Held[] = [];
   /** The sessions of the conversations, and the index of the open one. */
   #sessions: string[] = [];
   #conversation = 0;
@@ -84,32 +114,40 @@ export class Core implements CoreApi {
     return this.#agent;
   }
 
-  async open(info: ProjectInfo, files: Contents, settings: Settings): Promise<void> {
-    await this.#start(files, modelOf(settings));
-    this.#offline = settings.provider === "offline";
+  async open(info: ProjectInfo, files: Contents, settings: Settings, options: Options): Promise<void> {
+    await this.#start(files, modelOf(settings), options);
+    this.#use(settings);
     const journal = new Journal(info.id);
-    this.#journal = journal;
+    [this.#journal, this.#id] = [journal, info.id];
     await journal.begin(info, files);
+    this.#note({ op: "options", options });
     this.#note({ op: "model", model: choiceOf(settings) });
   }
 
-  async restore(id: string, settings: Settings): Promise<Restored | null> {
+  async restore(id: string, settings: Settings, options: Options): Promise<Restored | null> {
     const kept = await loadKept(id);
     if (!kept) return null;
-    await this.#start(kept.files, modelOf(settings));
+    const exact = await this.#rebuild(kept.files, kept.ops, options, memoryStore());
+    [this.#journal, this.#id] = [new Journal(id), id];
+    await this.setOptions(options);
+    this.#engine.configure({ model: modelOf(settings) });
+    this.#use(settings);
+    const [conversation, conversations] = [this.#conversation, this.#sessions.length];
+    return { info: kept.info, exact, conversation, conversations, written: [...this.#written] };
+  }
+
+  /** Starts an agent and repeats operations. Returns whether the state is as it was recorded. */
+  async #rebuild(files: Contents, ops: readonly Op[], options: Options, store: SessionStore): Promise<boolean> {
+    // Whether there is a shell is fixed when an agent is created.
+    const shell = options.shell || ops.some((op) => op.op === "options" && op.options.shell);
+    await this.#start(files, { provider: "offline" }, { ...DEFAULT_OPTIONS, shell }, store);
     this.#replaying = true;
-    let exact = true;
     try {
-      exact = await replay(kept.ops, this, this.#recorder);
+      return await replay(ops, this, this.#recorder);
     } finally {
       this.#replaying = false;
       this.#recorder.live();
     }
-    this.#journal = new Journal(id);
-    this.#engine.configure({ model: modelOf(settings) });
-    this.#offline = settings.provider === "offline";
-    const [conversation, conversations] = [this.#conversation, this.#sessions.length];
-    return { info: kept.info, exact, conversation, conversations, written: [...this.#written] };
   }
 
   projects(): Promise<readonly ProjectInfo[]> {
@@ -120,25 +158,64 @@ export class Core implements CoreApi {
     return this.#journal?.works ?? false;
   }
 
-  async #start(files: Contents, model: NonNullable<AgentOptions["model"]>): Promise<void> {
+  forget(id: string): Promise<void> {
+    return removeKept(id);
+  }
+
+  async warm(): Promise<void> {
+    await init();
+  }
+
+  async recording(): Promise<string> {
+    await this.#journal?.ops();
+    return recordingOf(this.#id);
+  }
+
+  keepRecording(text: string, id: string): Promise<void> {
+    return loadRecording(text, id);
+  }
+
+  async unzip(archive: Blob): Promise<{ files: Contents; skipped: readonly string[] }> {
+    return (await import("./archives.js")).unzip(archive);
+  }
+
+  async #start(
+    files: Contents,
+    model: NonNullable<AgentOptions["model"]>,
+    options: Options,
+    store = memoryStore(),
+  ): Promise<void> {
     const recorder = new Recorder((response) => this.#note({ op: "response", ...response }));
-    const agent = await Agent.create({ files, model, mode: "staged", fetch: recorder.fetch, store: memoryStore() });
+    const approvals = new Approvals();
+    const agent = await Agent.create({
+      files,
+      model,
+      mode: "staged",
+      questions: true,
+      fetch: recorder.fetch,
+      store,
+      ...(options.shell && { shell: true, approve: approvals.ask, policy: ASK_FOR_COMMANDS }),
+      ...limitsOf(options),
+    });
     [this.#sessions, this.#conversation] = [[agent.sessionId], 0];
     this.#abort?.abort();
+    for (const { agent: held } of [...this.#behind, ...this.#ahead]) held.close();
     this.#agent?.close();
     this.#agent = agent;
     this.#recorder = recorder;
+    [this.#opened, this.#store, this.#approvals, this.#options] = [files, store, approvals, options];
+    [this.#runs, this.#behind, this.#ahead] = [new RunList(), [], []];
+    this.#settings = null;
     this.#journal = null;
-    this.#saved = new Map(
-      Object.entries(files).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
-    );
+    this.#saved = new SavedTexts(files);
     this.#written.clear();
-    this.#touched = new Set();
-    this.#unsaved = new Set();
-    this.#sent = new Map();
-    this.#sentRevision = -1;
+    this.#review.reset();
     this.#steps = { done: [], undone: [] };
     [this.#run, this.#abort, this.#at] = [null, null, 0];
+  }
+
+  #use(settings: Settings): void {
+    [this.#settings, this.#offline, this.#modelName] = [settings, settings.provider === "offline", settings.model];
   }
 
   /** Records an operation with its place in the current run. */
@@ -148,55 +225,28 @@ export class Core implements CoreApi {
 
   #step(step: Step): void {
     this.#steps = { done: [...this.#steps.done, step], undone: [] };
+    for (const { agent } of this.#ahead.splice(0)) agent.close();
   }
 
   async snapshot(scope: Scope, path: string | null): Promise<Snapshot> {
     const engine = this.#engine;
     const list = scope === "files" ? await engine.files.list() : null;
-    if (scope !== "hunks") await this.#readUnsaved();
+    const unsaved = scope === "hunks" ? null : await this.#saved.unsaved((each) => engine.files.readDisk(each));
     // Text and review are read in one step, so that the hunks belong to the text.
-    const reading = path === null ? null : await this.#reading(path);
+    const reading = path === null ? null : await readingOf(engine.files, path);
     const review = engine.review();
-    const changed = [];
-    if (review.revision !== this.#sentRevision) {
-      const now = new Map<string, string>();
-      for (const file of review.files) {
-        const text = JSON.stringify(file);
-        now.set(file.path, text);
-        if (this.#sent.get(file.path) !== text) changed.push(file);
-        this.#touched.add(file.path);
-      }
-      this.#sent = now;
-      this.#sentRevision = review.revision;
-    }
+    const changed = this.#review.next(review);
+    this.#saved.touch(...changed.map((file) => file.path));
     return {
       revision: review.revision,
       paths: review.files.map((file) => file.path),
       changed,
       list,
-      unsaved: scope === "hunks" ? null : [...this.#unsaved],
+      unsaved,
       reading,
       lease: engine.canvas.state(),
       steps: this.#steps,
     };
-  }
-
-  async #readUnsaved(): Promise<void> {
-    const touched = [...this.#touched];
-    this.#touched.clear();
-    for (const path of touched) {
-      if ((await this.#engine.files.readDisk(path)) === (this.#saved.get(path) ?? null)) this.#unsaved.delete(path);
-      else this.#unsaved.add(path);
-    }
-  }
-
-  async #reading(path: string): Promise<Reading> {
-    try {
-      const state = await this.#engine.files.read(path);
-      return state ? { text: state.text } : { problem: "", code: "not_found" };
-    } catch (error) {
-      return { problem: messageOf(error), code: isEmendError(error) ? error.code : "unexpected" };
-    }
   }
 
   async read(path: string): Promise<string | null> {
@@ -208,14 +258,12 @@ export class Core implements CoreApi {
   }
 
   async savedText(path: string): Promise<string | null> {
-    return this.#saved.get(path) ?? null;
+    return this.#saved.of(path);
   }
 
   async noteSaved(path: string, text: string | null): Promise<void> {
     this.#note({ op: "saved", path, text });
-    if (text === null) this.#saved.delete(path);
-    else this.#saved.set(path, text);
-    this.#touched.add(path);
+    this.#saved.set(path, text);
   }
 
   async write(path: string, text: string, base: string | null, step: Step, written: WrittenById = []) {
@@ -223,7 +271,7 @@ export class Core implements CoreApi {
     for (const [id, each] of written) this.#written.set(id, each);
     const before = await this.read(path);
     const { text: after } = await this.#engine.files.write(path, text, base === null ? {} : { base });
-    this.#touched.add(path);
+    this.#saved.touch(path);
     const changed = before !== after;
     if (changed) this.#step(step);
     return { text: after, changed };
@@ -231,9 +279,18 @@ export class Core implements CoreApi {
 
   async remove(path: string): Promise<void> {
     this.#note({ op: "remove", path });
-    await this.#engine.files.remove(path);
-    this.#touched.add(path);
-    this.#step({ kind: "typing", path });
+    const paths = await pathsAt(this.#engine.files, path);
+    for (const each of paths) await this.#engine.files.remove(each);
+    this.#saved.touch(...paths);
+    this.#step({ kind: "delete", path, count: paths.length });
+  }
+
+  async rename(path: string, to: string): Promise<void> {
+    this.#note({ op: "rename", path, to });
+    const paths = await moveFiles(this.#engine.files, path, to);
+    this.#saved.touch(...paths);
+    // Each file is written and removed, which are two steps of the engine.
+    this.#step({ kind: "rename", path, count: paths.length });
   }
 
   diff(): Promise<string> {
@@ -242,6 +299,14 @@ export class Core implements CoreApi {
 
   zip(files: Contents): Promise<Uint8Array> {
     return toZip(files);
+  }
+
+  exportFiles(): Promise<Contents> {
+    return this.#engine.files.export();
+  }
+
+  async zipAll(pending: boolean): Promise<Uint8Array> {
+    return toZip(await this.#engine.files.export({ pending }));
   }
 
   search(pattern: string, ignoreCase: boolean): Promise<readonly FileMatches[]> {
@@ -277,31 +342,108 @@ export class Core implements CoreApi {
   }
 
   #touch(path: string | null): void {
-    for (const each of path === null ? this.#sent.keys() : [path]) this.#touched.add(each);
+    this.#saved.touch(...(path === null ? this.#review.paths : [path]));
   }
 
   async undo(): Promise<void> {
-    this.#note({ op: "undo" });
-    await this.#engine.undo();
     const { done, undone } = this.#steps;
     const last = done.at(-1);
+    this.#note({ op: "undo", ...(last && { step: last }) });
+    if (last?.kind === "go back") await this.#swap(this.#behind, this.#ahead);
+    else for (let at = 0; at < (last?.count ?? 1); at++) await this.#engine.undo();
     if (last) this.#steps = { done: done.slice(0, -1), undone: [...undone, last] };
     this.#touchStep(last);
   }
 
   async redo(): Promise<void> {
-    this.#note({ op: "redo" });
-    await this.#engine.redo();
     const { done, undone } = this.#steps;
     const last = undone.at(-1);
+    this.#note({ op: "redo", ...(last && { step: last }) });
+    if (last?.kind === "go back") await this.#swap(this.#ahead, this.#behind);
+    else for (let at = 0; at < (last?.count ?? 1); at++) await this.#engine.redo();
     if (last) this.#steps = { done: [...done, last], undone: undone.slice(0, -1) };
     this.#touchStep(last);
   }
 
+  async runs(): Promise<readonly RunInfo[]> {
+    return this.#runs.list(this.#steps.done);
+  }
+
+  async hunksBefore(): Promise<readonly string[]> {
+    return this.#runs.hunksBefore();
+  }
+
+  async past(run: number): Promise<readonly PastFile[]> {
+    const before = await this.#past(run, (await this.#journal?.ops()) ?? []);
+    const later = (await this.runs()).filter((each) => each.number >= run && !each.undone);
+    const paths = new Set(later.flatMap((each) => each.files));
+    const textOf = async (agent: Agent, path: string): Promise<string | null> =>
+      (await agent.files.read(path).catch(() => null))?.text ?? null;
+    const files: PastFile[] = [];
+    for (const path of [...paths].sort()) {
+      const [then, now] = [await textOf(before.#engine, path), await textOf(this.#engine, path)];
+      files.push({ path, before: then, now, saved: this.#saved.of(path) });
+    }
+    before.#engine.close();
+    return files;
+  }
+
+  async goBack(run: number, ops?: readonly Op[]): Promise<void> {
+    if (this.#abort) throw new Error("the assistant still works; stop it first");
+    const before = await this.#past(run, ops ?? (await this.#journal?.ops()) ?? []);
+    this.#note({ op: "goBack", run });
+    this.#step({ kind: "go back", path: "", runs: [run, this.#runs.count] });
+    this.#behind.push(this.#held);
+    await this.#continueIn(before.#held);
+  }
+
+  get #held(): Held {
+    return { agent: this.#engine, recorder: this.#recorder, approvals: this.#approvals };
+  }
+
+  async putBack(run: number, path: string): Promise<void> {
+    const file = (await this.past(run)).find((each) => each.path === path);
+    if (!file) throw new Error(`the task did not change ${path}`);
+    if (file.before === null) return this.remove(path);
+    await this.write(path, file.before, file.now, { kind: "put back", path });
+  }
+
+  /** Returns the project as it was before a run, in an engine of its own. */
+  async #past(run: number, ops: readonly Op[]): Promise<Core> {
+    if (ops.length === 0) throw new Error("this browser keeps no record of the project");
+    const core = new Core(async () => undefined);
+    await core.#rebuild(this.#opened, opsBefore(ops, run), this.#options, this.#store);
+    return core;
+  }
+
+  async #swap(from: Held[], to: Held[]): Promise<void> {
+    const next = from.pop();
+    if (!next) throw new Error("there is no such step");
+    to.push(this.#held);
+    await this.#continueIn(next);
+  }
+
+  /** Uses another agent, with the open conversation. */
+  async #continueIn({ agent, recorder, approvals }: Held): Promise<void> {
+    const id = this.#engine.sessionId;
+    [this.#agent, this.#recorder, this.#approvals] = [agent, recorder, approvals];
+    recorder.recordTo((response) => this.#note({ op: "response", ...response }));
+    // A conversation without messages is not in the store.
+    await agent.openSession(id).catch(() => agent.newSession());
+    this.#sessions[this.#conversation] = agent.sessionId;
+    if (this.#settings) agent.configure({ model: modelOf(this.#settings), ...limitsOf(this.#options) });
+    this.#review.reset();
+    this.#touchStep(undefined);
+    this.#saved.touch(...this.#runs.changedPaths());
+  }
+
   /** A step of all files can have changed any file that ever differed. */
   #touchStep(step: Step | undefined): void {
-    if (step && step.path !== "") this.#touched.add(step.path);
-    else for (const path of [...this.#sent.keys(), ...this.#unsaved, ...this.#saved.keys()]) this.#touched.add(path);
+    if (step && step.path !== "" && (step.count ?? 1) === 1) this.#saved.touch(step.path);
+    else {
+      this.#saved.touch(...this.#review.paths);
+      this.#saved.touchAll();
+    }
   }
 
   async canvas(): Promise<CanvasState> {
@@ -321,13 +463,28 @@ export class Core implements CoreApi {
 
   async setModel(settings: Settings): Promise<void> {
     this.#engine.setModel(modelOf(settings));
-    this.#offline = settings.provider === "offline";
+    this.#use(settings);
     this.#note({ op: "model", model: choiceOf(settings) });
+  }
+
+  async setOptions(options: Options): Promise<void> {
+    this.#note({ op: "options", options });
+    this.#options = options;
+    this.#engine.configure(limitsOf(options));
+  }
+
+  cost(model: string, input: number, output: number): Promise<number | null> {
+    return costOf(model, input, output);
+  }
+
+  async answer(call: string, decision: Decision, reason: string): Promise<void> {
+    this.#note({ op: "answer", call, decision, reason });
+    this.#approvals.answer(call, decision, reason);
   }
 
   /** Uses the model of a recorded run, without its key and without pauses. */
   useRecorded(choice: ModelChoice): void {
-    this.#offline = choice.provider === "offline";
+    [this.#offline, this.#modelName] = [choice.provider === "offline", choice.model];
     this.#engine.setModel(modelOf({ ...choice, pace: "instant", apiKey: "recorded", remember: false }));
   }
 
@@ -336,6 +493,8 @@ export class Core implements CoreApi {
     const abort = new AbortController();
     const agent = this.#engine;
     const run = agent.run(text, { signal: abort.signal });
+    const hunks = agent.review().files.flatMap((file) => file.hunks.map((hunk) => hunk.id));
+    const record = this.#runs.begin(text, this.#conversation, hunks);
     [this.#run, this.#abort, this.#at] = [run, abort, 0];
     let failed = false;
     const batch: AgentEvent[] = [];
@@ -344,19 +503,7 @@ export class Core implements CoreApi {
       // Another project was opened.
       if (batch.length === 0 || this.#agent !== agent) return;
       this.#note({ op: "seen" });
-      const events = batch.splice(0);
-      const [number, lease] = [++this.#batches, agent.canvas.state()];
-      sending = Promise.all([
-        sending,
-        this.#send({
-          number,
-          events,
-          lease,
-          conversation: this.#conversation,
-          offline: this.#offline,
-          replayed: this.#replaying,
-        }),
-      ]).then(() => undefined);
+      sending = Promise.all([sending, this.#send(this.#batch(batch.splice(0)))]).then(() => undefined);
     };
     // While the model is slow, events must not wait for the next one.
     const timer = setInterval(flush, SLICE_MS);
@@ -366,7 +513,10 @@ export class Core implements CoreApi {
       for await (const event of run) {
         batch.push(event);
         if (this.#agent !== agent) break;
-        if (event.kind === "FILE_CHANGED") this.#touched.add(event.data.path);
+        if (event.kind === "FILE_CHANGED") {
+          this.#saved.touch(event.data.path);
+          record.files.add(event.data.path);
+        }
         if (event.kind === "ERROR") failed = true;
         if (!DELTAS.has(event.kind)) this.#at += 1;
         if (event.kind === "PROCESSING_END" && this.#run === run) this.#run = null;
@@ -388,6 +538,30 @@ export class Core implements CoreApi {
         this.#note({ op: "state", sum: this.stateSum() });
       }
     }
+  }
+
+  async branch(tasks: number): Promise<void> {
+    const engine = this.#engine;
+    const starts = engine.turns().flatMap((turn, index) => (turn.kind === "user" ? [index] : []));
+    this.#note({ op: "branch", tasks });
+    this.#sessions[this.#conversation] = engine.sessionId;
+    await engine.newSession({ turns: starts[tasks] ?? engine.turns().length });
+    const from = this.#conversation;
+    this.#conversation = this.#sessions.push(engine.sessionId) - 1;
+    this.#runs.branched(this.#conversation, tasks);
+    await this.#send({ ...this.#batch([]), branched: { from, tasks } });
+  }
+
+  #batch(events: readonly AgentEvent[]): EventBatch {
+    return {
+      number: ++this.#batches,
+      events,
+      lease: this.#engine.canvas.state(),
+      conversation: this.#conversation,
+      offline: this.#offline,
+      model: this.#modelName,
+      replayed: this.#replaying,
+    };
   }
 
   async converse(index: number): Promise<void> {
@@ -417,58 +591,7 @@ export class Core implements CoreApi {
     await init({ offline: true });
   }
 
-  /** Repeats an operation that is not part of the running of a model. */
-  async repeat(op: Op): Promise<void> {
-    switch (op.op) {
-      case "write":
-        return void (await this.write(op.path, op.text, op.base, op.step, op.written));
-      case "accept":
-        return this.accept(op.ids, op.over, op.path);
-      case "reject":
-        return this.reject(op.ids, op.dependents, op.path);
-      case "acceptAll":
-      case "rejectAll":
-        return this[op.op](op.path);
-      case "canvas":
-        return this.openCanvas(op.path);
-      case "saved":
-        return this.noteSaved(op.path, op.text);
-      case "remove":
-        return this.remove(op.path);
-      case "converse":
-        return this.converse(op.index);
-      case "steer":
-        return this.steer(op.text);
-      case "undo":
-      case "redo":
-      case "takeBack":
-      case "stop":
-        return this[op.op]();
-      default:
-        return undefined;
-    }
-  }
-
-  /** Returns a number that tells two states of the review apart. */
   stateSum(): number {
-    let sum = 0;
-    for (const { path, hunks } of this.#engine.review().files) {
-      for (const char of `${path}\n${hunks.map((hunk) => `${hunk.id} ${hunk.newStart} ${hunk.lines.length}`).join()}\n`) {
-        sum = (Math.imul(sum, 31) + char.charCodeAt(0)) | 0;
-      }
-    }
-    return sum;
+    return sumOf(this.#engine.review());
   }
-
-  get steps(): Steps {
-    return this.#steps;
-  }
-}
-
-function choiceOf({ apiKey: _key, remember: _remember, ...choice }: Settings): ModelChoice {
-  return choice;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -5,6 +5,7 @@
  * operations, one JSON text per line. API keys are never part of them.
  */
 import { indexedDbStore, type SessionStore } from "emend";
+import type { Options } from "../settings.js";
 import type { Contents, ModelChoice, ProjectInfo, Step, WrittenById } from "./protocol.js";
 
 /** One operation. `at` is the number of events of the current run, text deltas left out, that were read before it. */
@@ -18,6 +19,7 @@ export type Op = { readonly at: number } & (
       readonly written?: WrittenById;
     }
   | { readonly op: "remove"; readonly path: string }
+  | { readonly op: "rename"; readonly path: string; readonly to: string }
   | { readonly op: "accept"; readonly ids: readonly string[]; readonly over: boolean; readonly path: string }
   | {
       readonly op: "reject";
@@ -26,7 +28,12 @@ export type Op = { readonly at: number } & (
       readonly path: string;
     }
   | { readonly op: "acceptAll" | "rejectAll" | "canvas"; readonly path: string | null }
-  | { readonly op: "undo" | "redo" | "takeBack" | "stop" | "seen" }
+  | { readonly op: "undo" | "redo"; readonly step?: Step }
+  | { readonly op: "takeBack" | "stop" | "seen" }
+  | { readonly op: "goBack"; readonly run: number }
+  | { readonly op: "branch"; readonly tasks: number }
+  | { readonly op: "answer"; readonly call: string; readonly decision: Decision; readonly reason: string }
+  | { readonly op: "options"; readonly options: Options }
   | { readonly op: "saved"; readonly path: string; readonly text: string | null }
   | { readonly op: "converse"; readonly index: number }
   | { readonly op: "model"; readonly model: ModelChoice }
@@ -41,6 +48,9 @@ export type Op = { readonly at: number } & (
     }
   | { readonly op: "state"; readonly sum: number }
 );
+
+/** The user's decision on a call that waits for it. */
+export type Decision = "allow" | "always" | "deny";
 
 /** Number of projects that are kept. */
 const PROJECTS_MAX = 6;
@@ -88,6 +98,12 @@ export class Journal {
     }
   }
 
+  /** Returns all operations so far. */
+  async ops(): Promise<readonly Op[]> {
+    await this.#writing;
+    return (await loadKept(this.#id, this.#store))?.ops ?? [];
+  }
+
   /** Appends an operation. Operations of one moment are written together, in order. */
   append(op: Op): void {
     if (this.#failed) return;
@@ -133,6 +149,50 @@ export async function loadKept(id: string, store = indexedDbStore(DATABASE)): Pr
   }
 }
 
+/** The first line of a recording. Its version changes with the meaning of operations. */
+const RECORDING = { format: "emend-recording", version: 1 };
+
+/**
+ * Returns a kept project as one text: the project, its files and all operations, with the responses of models. It has no
+ * keys. `loadRecording` opens it.
+ */
+export async function recordingOf(id: string, store = indexedDbStore(DATABASE)): Promise<string> {
+  const documents = await Promise.all([id, `${id}.files`, `${id}.ops`].map((name) => store.load(name)));
+  const [info = "", files = "", ops = ""] = documents.map((text) => text ?? "");
+  const counts = [info, files, ops].map((text) => text.split("\n").filter((line) => line !== "").length);
+  return `${JSON.stringify({ ...RECORDING, lines: counts })}\n${info}${files}${ops}`;
+}
+
+/** Keeps a recording as a new project with this id. Throws if the text is not a recording. */
+export async function loadRecording(text: string, id: string, store = indexedDbStore(DATABASE)): Promise<void> {
+  const [head = "", ...lines] = text.split("\n").filter((line) => line !== "");
+  const { format, version, lines: counts } = objectOf(head) as { format?: string; version?: number; lines?: number[] };
+  if (format !== RECORDING.format) throw new Error("the file is not a recording of this page");
+  if (version !== RECORDING.version) throw new Error("another version of this page made the recording");
+  const [nInfo = 0, nFiles = 0] = counts ?? [];
+  const info = { ...objectOf(lines[0] ?? ""), id, opened: Date.now() };
+  const rest = lines.slice(nInfo);
+  const join = (part: readonly string[]): string => part.map((line) => `${line}\n`).join("");
+  await store.append(`${id}.files`, join(rest.slice(0, nFiles)), {});
+  await store.append(`${id}.ops`, join(rest.slice(nFiles)), {});
+  await store.append(id, `${JSON.stringify(info)}\n`, {});
+  await removeOld(store);
+}
+
+function objectOf(line: string): Record<string, unknown> {
+  try {
+    const value = JSON.parse(line) as unknown;
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Removes a kept project. */
+export async function removeKept(id: string, store = indexedDbStore(DATABASE)): Promise<void> {
+  for (const name of [id, `${id}.files`, `${id}.ops`]) await store.remove(name);
+}
+
 /** Lists the kept projects, last opened first. */
 export async function listKept(store = indexedDbStore(DATABASE)): Promise<readonly ProjectInfo[]> {
   try {
@@ -147,7 +207,7 @@ export async function listKept(store = indexedDbStore(DATABASE)): Promise<readon
 
 async function removeOld(store: SessionStore): Promise<void> {
   for (const { id } of (await listKept(store)).slice(PROJECTS_MAX)) {
-    for (const name of [id, `${id}.files`, `${id}.ops`]) await store.remove(name);
+    await removeKept(id, store);
   }
 }
 

@@ -1,7 +1,10 @@
 /** Messages between the page and the worker that runs the engine. All of them can be cloned. */
 import type { AgentEvent, CanvasState, FileInfo, FileMatches, Review, ReviewFile } from "emend";
 import type { Written } from "../kept.js";
-import type { Settings } from "../settings.js";
+import type { Options, Settings } from "../settings.js";
+import type { Decision } from "./journal.js";
+
+export type { Decision } from "./journal.js";
 
 /** An error as the page shows it: a stable code, a message, and remedies. */
 export interface Failure {
@@ -14,8 +17,37 @@ export interface Failure {
 
 /** One undoable step of the user, named by the Undo button. */
 export interface Step {
-  readonly kind: "typing" | "new file" | "accept" | "reject";
+  readonly kind: "typing" | "new file" | "accept" | "reject" | "delete" | "rename" | "go back" | "put back";
+  /** The file, or "" for several. */
   readonly path: string;
+  /** Number of steps of the engine, 1 if it is left out. */
+  readonly count?: number;
+  /** The runs that a step back took back: the first one, and the number of runs at that time. */
+  readonly runs?: readonly [first: number, end: number];
+}
+
+/** A task of the user and what it changed: a point to which the project can go back. */
+export interface RunInfo {
+  /** Number of the run in the project, from 0. */
+  readonly number: number;
+  readonly conversation: number;
+  /** Number of the task in its conversation, from 0. */
+  readonly task: number;
+  readonly text: string;
+  /** Time of its start, in milliseconds since 1970; of the repetition, after a reload. */
+  readonly began: number;
+  readonly files: readonly string[];
+  /** Whether the project went back to before it. */
+  readonly undone: boolean;
+}
+
+/** A file before a run and now. A missing file is null. */
+export interface PastFile {
+  readonly path: string;
+  /** The text before the run, with the user's edits since then. */
+  readonly before: string | null;
+  readonly now: string | null;
+  readonly saved: string | null;
 }
 
 /** The steps that can be undone and redone, oldest first. */
@@ -72,8 +104,12 @@ export interface EventBatch {
   readonly conversation: number;
   /** Whether the offline model is in use, which counts characters as tokens. */
   readonly offline: boolean;
+  /** The model in use, for its price. */
+  readonly model: string;
   /** Whether the events are repeated from the journal. */
   readonly replayed: boolean;
+  /** The conversation begins with the first `tasks` tasks of another one. */
+  readonly branched?: { readonly from: number; readonly tasks: number };
 }
 
 /** The assistant's text in hunks that the user has edited, by id. */
@@ -92,11 +128,21 @@ export interface Restored {
 
 /** The operations of the worker. Each of them is a message of the page and an answer. */
 export interface CoreApi {
-  open(info: ProjectInfo, files: Contents, settings: Settings): Promise<void>;
+  open(info: ProjectInfo, files: Contents, settings: Settings, options: Options): Promise<void>;
   /** Opens a project from the journal and repeats its operations. Returns null if there is none. */
-  restore(id: string, settings: Settings): Promise<Restored | null>;
+  restore(id: string, settings: Settings, options: Options): Promise<Restored | null>;
   /** Lists the projects in the journal, last opened first. */
   projects(): Promise<readonly ProjectInfo[]>;
+  /** Removes a project from the journal. */
+  forget(id: string): Promise<void>;
+  /** Loads the engine's module, so that a project opens at once. */
+  warm(): Promise<void>;
+  /** Returns the project with all operations as one text, without keys. */
+  recording(): Promise<string>;
+  /** Keeps a recording as a project with this id. */
+  keepRecording(text: string, id: string): Promise<void>;
+  /** Unpacks an archive. */
+  unzip(archive: Blob): Promise<{ files: Contents; skipped: readonly string[] }>;
   /** Whether operations are recorded, so that a reload of the page loses nothing. */
   recorded(): Promise<boolean>;
   snapshot(scope: Scope, path: string | null): Promise<Snapshot>;
@@ -112,8 +158,15 @@ export interface CoreApi {
     step: Step,
     written?: WrittenById,
   ): Promise<{ text: string; changed: boolean }>;
+  /** Deletes a file, or all files of a folder. */
   remove(path: string): Promise<void>;
+  /** Renames a file, or a folder. */
+  rename(path: string, to: string): Promise<void>;
   diff(): Promise<string>;
+  /** Returns the bytes of all files, with their accepted text. */
+  exportFiles(): Promise<Contents>;
+  /** Packs all files: the accepted text, or with `pending` the visible one. */
+  zipAll(pending: boolean): Promise<Uint8Array>;
   zip(files: Contents): Promise<Uint8Array>;
   search(pattern: string, ignoreCase: boolean): Promise<readonly FileMatches[]>;
   accept(ids: readonly string[], over: boolean, path: string): Promise<void>;
@@ -126,6 +179,23 @@ export interface CoreApi {
   openCanvas(path: string | null): Promise<void>;
   takeBack(): Promise<void>;
   setModel(settings: Settings): Promise<void>;
+  setOptions(options: Options): Promise<void>;
+  /** Returns the cost of these tokens in US dollars at list price, or null if the model's price is not known. */
+  cost(model: string, input: number, output: number): Promise<number | null>;
+  /** Decides on a call that waits for the user. */
+  answer(call: string, decision: Decision, reason: string): Promise<void>;
+  /** Lists the runs of the project. */
+  runs(): Promise<readonly RunInfo[]>;
+  /** Returns the ids of the pending hunks that were there before the last run. */
+  hunksBefore(): Promise<readonly string[]>;
+  /** Compares the files that a run and later ones changed with their texts before it. */
+  past(run: number): Promise<readonly PastFile[]>;
+  /** Takes the project back to before a run. The user's own edits since then stay. One undoable step. */
+  goBack(run: number): Promise<void>;
+  /** Gives one file its text from before a run, as an edit of the user. */
+  putBack(run: number, path: string): Promise<void>;
+  /** Starts a conversation with the first `tasks` tasks of the open one. */
+  branch(tasks: number): Promise<void>;
   /** Starts a run and resolves at its end. */
   run(text: string): Promise<void>;
   /** Opens a conversation, or starts one if `index` is their number. Files and review stay. */

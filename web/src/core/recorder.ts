@@ -16,9 +16,14 @@ export interface RecordedResponse {
 export class Recorder {
   #repeated: RecordedResponse[] | null = null;
   #exhausted: () => void = () => undefined;
-  readonly #record: (response: RecordedResponse) => void;
+  #record: (response: RecordedResponse) => void;
 
   constructor(record: (response: RecordedResponse) => void) {
+    this.#record = record;
+  }
+
+  /** Gives the record to another owner. */
+  recordTo(record: (response: RecordedResponse) => void): void {
     this.#record = record;
   }
 

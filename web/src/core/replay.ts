@@ -5,14 +5,13 @@
  * same event of that run.
  */
 import type { Op } from "./journal.js";
-import type { ModelChoice } from "./protocol.js";
+import type { CoreApi, ModelChoice } from "./protocol.js";
 import type { RecordedResponse, Recorder } from "./recorder.js";
 
 /** The operations that are repeated. */
-export interface Repeatable {
-  repeat(op: Op): Promise<void>;
+export interface Repeatable extends Omit<CoreApi, "goBack" | "run"> {
+  goBack(run: number, ops: readonly Op[]): Promise<void>;
   run(text: string, reached: (at: number) => Promise<void>): Promise<void>;
-  stop(): Promise<void>;
   useRecorded(choice: ModelChoice): void;
   stateSum(): number;
 }
@@ -23,6 +22,7 @@ export async function replay(ops: readonly Op[], core: Repeatable, recorder: Rec
   for (let index = 0; index < ops.length; index++) {
     const op = ops[index]!;
     if (op.op === "model") core.useRecorded(op.model);
+    else if (op.op === "goBack") await core.goBack(op.run, ops.slice(0, index)).catch(() => undefined);
     else if (op.op === "state") exact &&= core.stateSum() === op.sum;
     else if (op.op === "run") {
       const end = ops.findIndex((each, at) => at > index && (each.op === "end" || each.op === "run"));
@@ -68,8 +68,48 @@ async function repeatRun(
 /** Repeats one operation. One that failed before fails again. */
 async function attempt(core: Repeatable, op: Op): Promise<void> {
   try {
-    await core.repeat(op);
+    await repeat(op, core);
   } catch {
     // Its failure was shown when it was first tried.
+  }
+}
+
+/** Repeats an operation that is not part of the running of a model. */
+async function repeat(op: Op, core: Repeatable): Promise<unknown> {
+  switch (op.op) {
+    case "write":
+      return core.write(op.path, op.text, op.base, op.step, op.written);
+    case "remove":
+      return core.remove(op.path);
+    case "rename":
+      return core.rename(op.path, op.to);
+    case "accept":
+      return core.accept(op.ids, op.over, op.path);
+    case "reject":
+      return core.reject(op.ids, op.dependents, op.path);
+    case "acceptAll":
+    case "rejectAll":
+      return core[op.op](op.path);
+    case "canvas":
+      return core.openCanvas(op.path);
+    case "saved":
+      return core.noteSaved(op.path, op.text);
+    case "converse":
+      return core.converse(op.index);
+    case "branch":
+      return core.branch(op.tasks);
+    case "answer":
+      return core.answer(op.call, op.decision, op.reason);
+    case "options":
+      return core.setOptions(op.options);
+    case "steer":
+      return core.steer(op.text);
+    case "undo":
+    case "redo":
+    case "takeBack":
+    case "stop":
+      return core[op.op]();
+    default:
+      return undefined;
   }
 }

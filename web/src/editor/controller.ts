@@ -18,7 +18,6 @@ import {
 } from "@codemirror/view";
 import type { Hunk } from "../engine.js";
 import { altLetter } from "../keys.js";
-import { styleNonce } from "../style-nonce.js";
 import { fromEngine, OpenDocument } from "./document.js";
 import { loadFind } from "./find.js";
 import { hunkAtCursor, hunkDisplay, neighbourHunk, type PlacedHunk, placedHunks, setHunks } from "./hunks.js";
@@ -62,7 +61,7 @@ interface OpenFile {
 }
 
 /** Without a file the editor is hidden, but its styles are added. */
-const EMPTY = EditorState.create({ extensions: EditorView.cspNonce.of(styleNonce) });
+const EMPTY = EditorState.create({});
 
 export class EditorController {
   #connected: EditorHooks | null = null;
@@ -304,7 +303,6 @@ export class EditorController {
 
   #extensions(path: string, language: Compartment) {
     return [
-      EditorView.cspNonce.of(styleNonce),
       Prec.highest(EditorView.domEventHandlers({ keydown: (event, view) => this.#altKey(event, view) })),
       keymap.of(this.#keys()),
       keymap.of(defaultKeymap),

@@ -2,9 +2,10 @@
 import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { takeOver } from "../actions/edit.js";
-import { hasUnsettled, openDrop, save } from "../actions/project.js";
+import { hasUnsettled, openDrop } from "../actions/project.js";
 import { readLease } from "../actions/refresh.js";
 import { redo, undo } from "../actions/review.js";
+import { save } from "../actions/save.js";
 import { altLetter } from "../keys.js";
 import {
   chat,
@@ -12,6 +13,7 @@ import {
   dropping,
   editor,
   filesShown,
+  hasProject,
   leaseHeld,
   pane,
   project,
@@ -28,6 +30,7 @@ import { EditorPane } from "./editor-pane.js";
 import { FilesPane } from "./files-pane.js";
 import { later } from "./later.js";
 import { PaneBar, shownPane } from "./pane-bar.js";
+import { StartView } from "./start-view.js";
 import { TopBar } from "./top-bar.js";
 
 const Dialogs = later(async () => (await import("./dialogs.js")).Dialogs);
@@ -50,16 +53,22 @@ export function App() {
     document.title = title;
   }, [title]);
   return (
-    <div class="app" data-pane={shownPane()}>
+    <div class={hasProject.value ? "app" : "app at-start"} data-pane={shownPane()}>
       <TopBar />
-      <div class="panes">
-        <FilesPane />
-        {/* biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/noStaticElementInteractions: Esc does the same. */}
-        {filesShown.value && <div class="scrim" onClick={hideFiles} />}
-        <EditorPane />
-        <ChatPane />
-      </div>
-      <PaneBar />
+      {hasProject.value ? (
+        <>
+          <div class="panes">
+            <FilesPane />
+            {/* biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/noStaticElementInteractions: Esc does the same. */}
+            {filesShown.value && <div class="scrim" onClick={hideFiles} />}
+            <EditorPane />
+            <ChatPane />
+          </div>
+          <PaneBar />
+        </>
+      ) : (
+        <StartView />
+      )}
       <ToastView />
       {dropping.value && (
         <div class="drop-target">
@@ -81,6 +90,7 @@ export function App() {
 function pageTitle(): string {
   const { changes } = totals.value;
   const state = chat.value.running ? "… " : changes > 0 ? `(${changes}) ` : "";
+  if (!hasProject.value) return "Emend";
   const name = project.value.name === "" ? "" : `${project.value.name} – `;
   return `${unsaved.value.size > 0 ? "● " : ""}${state}${name}Emend`;
 }
@@ -166,6 +176,7 @@ function onKey(event: KeyboardEvent): void {
   if (document.querySelector("dialog[open]")) return;
   const command = (event.ctrlKey || event.metaKey) && !event.altKey;
   const key = event.key.toLowerCase();
+  if (!hasProject.value) return;
   if (command && key === "s") void save();
   else if (command && key === "p" && !event.shiftKey) dialog.value = { kind: "find", mode: "files" };
   else if (command && key === "f" && event.shiftKey) dialog.value = { kind: "find", mode: "text" };

@@ -1,34 +1,18 @@
 /** The assistant pane: the conversation, the current activity, and the message box. */
 import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { allChats, chatTitle, openChat } from "../actions/conversations.js";
-import { continueProject } from "../actions/project.js";
-import { send, stop } from "../actions/run.js";
-import { advise, type Remedy } from "../advice.js";
-import type { EndEntry, Entry, LeaseEntry, NoticeEntry, ToolEntry } from "../chat-state.js";
+import type { Entry, ToolEntry } from "../chat-state.js";
 import { plural, signed } from "../hunk-text.js";
-import { memo } from "../memo.js";
 import { reveal } from "../reveal.js";
 import { forgottenProvider, serverOf } from "../settings.js";
-import {
-  chat,
-  conversation,
-  dialog,
-  draft,
-  kept,
-  opening,
-  project,
-  runTimes,
-  settings,
-  totals,
-  view,
-} from "../store.js";
-import { baseName } from "../tree.js";
-import { CopyButton } from "./copy-button.js";
+import { chat, conversation, dialog, draft, opening, project, runTimes, settings, totals, view } from "../store.js";
+import { Composer } from "./composer.js";
+import { EntryView } from "./entries.js";
 import { examples } from "./examples.js";
 import { Icon } from "./icons.js";
-import { Markdown } from "./markdown.js";
-import { ToolGroup, ToolRow } from "./tool-row.js";
+import { QueueList } from "./queue-list.js";
+import { ToolGroup } from "./tool-row.js";
 import { ToolButton } from "./top-bar.js";
 
 export function ChatPane() {
@@ -42,6 +26,7 @@ export function ChatPane() {
       </div>
       <Transcript />
       <PendingBar />
+      <QueueList />
       <Composer />
     </aside>
   );
@@ -108,6 +93,10 @@ function Transcript() {
   const top = useRef(0);
   const sent = useRef(0);
   const { entries, waiting } = chat.value;
+  const shown = conversation.value;
+  useEffect(() => {
+    atEnd.current = true;
+  }, [shown]);
   useEffect(() => {
     const node = scroller.current;
     const count = waiting.length + entries.filter((entry) => entry.kind === "user").length;
@@ -213,17 +202,6 @@ function Welcome() {
           instructions.
         </p>
       )}
-      {kept.value.length > 0 && (
-        <ul class="chips" aria-label="Earlier projects">
-          {kept.value.slice(0, 3).map(({ id, name, opened }) => (
-            <li key={id}>
-              <button class="chip" type="button" onClick={() => void continueProject(id)}>
-                Continue {reveal(name)} <span class="faint">of {new Date(opened).toLocaleString()}</span>
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
       <ul class="chips" aria-label="Examples">
         {examples(project.value.sample, offline).map((text) => (
           <li key={text}>
@@ -242,115 +220,6 @@ function Welcome() {
       </ul>
     </div>
   );
-}
-
-const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
-  switch (entry.kind) {
-    case "user":
-      return (
-        <div class="entry user">
-          <span class="visually-hidden">You: </span>
-          {reveal(entry.text)}
-        </div>
-      );
-    case "assistant":
-      return (
-        <div class={entry.streaming ? "entry assistant streaming" : "entry assistant"}>
-          <span class="visually-hidden">Assistant: </span>
-          <Markdown text={entry.text} />
-          {!entry.streaming && entry.text.length > 200 && <CopyButton text={entry.text} label="Copy the answer" />}
-        </div>
-      );
-    case "reasoning":
-      return (
-        <details class="entry reasoning">
-          <summary>{entry.streaming ? "Thinking…" : "Thoughts"}</summary>
-          <Markdown text={entry.text} />
-        </details>
-      );
-    case "tool":
-      return <ToolRow entry={entry} />;
-    case "lease":
-      return <Lease entry={entry} />;
-    case "notice":
-      return <Notice entry={entry} />;
-    case "end":
-      return <End entry={entry} />;
-  }
-});
-
-function Notice({ entry }: { entry: NoticeEntry }) {
-  const { title, steps, details, remedy } = advise(entry.failure);
-  return (
-    <div class={`entry notice ${entry.level}`} role={entry.level === "error" ? "alert" : "note"}>
-      <p>
-        <Icon name="warning" size={14} /> {reveal(title)} <code>{entry.failure.code}</code>
-      </p>
-      {steps.length > 0 && (
-        <ul>
-          {steps.map((text) => (
-            <li key={text}>{reveal(text)}</li>
-          ))}
-        </ul>
-      )}
-      {details !== null && (
-        <details>
-          <summary>Details</summary>
-          <p>{reveal(details)}</p>
-        </details>
-      )}
-      {remedy !== null && (
-        <button class="button small" type="button" disabled={chat.value.running} onClick={() => apply(remedy)}>
-          {REMEDIES[remedy]}
-        </button>
-      )}
-    </div>
-  );
-}
-
-const REMEDIES: Record<Remedy, string> = { settings: "Model settings", retry: "Try again", reload: "Reload the page" };
-
-function apply(remedy: Remedy): void {
-  if (remedy === "settings") dialog.value = { kind: "model" };
-  else if (remedy === "reload") location.reload();
-  else void send(chat.value.entries.findLast((entry) => entry.kind === "user")?.text ?? "");
-}
-
-function Lease({ entry: { path, state } }: { entry: LeaseEntry }) {
-  const name = <span title={path}>{baseName(path)}</span>;
-  return (
-    <div class="entry lease" data-state={state}>
-      {state === "held" && <>The assistant is working on {name}.</>}
-      {state === "released" && <>The assistant worked on {name}.</>}
-      {state === "preempted" && <>You took {name} back from the assistant.</>}
-      {state === "expired" && <>The assistant stopped working on {name}.</>}
-    </div>
-  );
-}
-
-const REASONS: Record<string, string> = {
-  natural: "Done",
-  aborted: "Stopped",
-  error: "Ended by an error",
-  turn_limit: "Stopped at the limit of steps",
-  budget: "Stopped at the limit of the budget",
-  awaiting_input: "Waiting for your answer",
-  context_length: "The conversation is too long for the model",
-};
-
-function End({ entry }: { entry: EndEntry }) {
-  const parts = [REASONS[entry.reason] ?? entry.reason];
-  if (entry.toolCalls > 0) {
-    const failed = entry.failedCalls > 0 ? `, ${entry.failedCalls.toLocaleString("en")} failed` : "";
-    parts.push(plural(entry.toolCalls, "tool call") + failed);
-  }
-  const { input_tokens: input, output_tokens: output } = entry.usage ?? { input_tokens: 0, output_tokens: 0 };
-  if (input + output > 0) {
-    parts.push(
-      `${plural(input + output, "token")}: ${input.toLocaleString("en")} in, ${output.toLocaleString("en")} out`,
-    );
-  }
-  return <div class="entry end">{parts.join(" · ")}</div>;
 }
 
 /**
@@ -417,80 +286,4 @@ function Activity({ activity }: { activity: string }) {
 
 function duration(seconds: number): string {
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-}
-
-function Composer() {
-  const { running } = chat.value;
-  const last = chat.value.entries.findLast((entry) => entry.kind === "user");
-  const box = useRef<HTMLTextAreaElement>(null);
-  const stopButton = useRef<HTMLButtonElement>(null);
-  // Read before the button is removed: the browser would give the focus to the page.
-  const stopHadFocus = stopButton.current !== null && stopButton.current === document.activeElement;
-  useLayoutEffect(() => {
-    if (!running && stopHadFocus) box.current?.focus();
-  }, [running]);
-  const submit = (): void => {
-    void send(draft.value);
-    // The button is disabled now, and would lose the focus to the page.
-    if (document.activeElement !== box.current) box.current?.focus();
-  };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-      event.preventDefault();
-      // A key that is held down stopped a run, or has sent the message already.
-      if (!event.repeat) submit();
-    } else if (event.key === "ArrowUp" && draft.value === "" && last?.kind === "user") {
-      event.preventDefault();
-      draft.value = last.text;
-    }
-  };
-  return (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      <textarea
-        ref={box}
-        rows={3}
-        aria-label="Message to the assistant"
-        placeholder={settings.value.provider === "offline" ? "For example: rename OLD to NEW" : "Ask for a change…"}
-        value={draft.value}
-        onInput={(event) => {
-          draft.value = event.currentTarget.value;
-        }}
-        onKeyDown={onKeyDown}
-      />
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: keeps the focus in the box, as a click on a border would. */}
-      <div
-        class="composer-foot"
-        onMouseDown={(event) => {
-          if ((event.target as HTMLElement).closest("button") === null) event.preventDefault();
-        }}
-      >
-        <span class="faint composer-hint">{running ? "Enter adds to this task." : "Enter sends the message."}</span>
-        <span class="spacer" />
-        {/* Beside Send, not in its place: a second click on Stop must not send the draft. */}
-        {running && (
-          <button
-            key="stop"
-            ref={stopButton}
-            class="button stop"
-            type="button"
-            onClick={() => {
-              stop();
-              box.current?.focus();
-            }}
-          >
-            <Icon name="stop" size={14} /> Stop
-          </button>
-        )}
-        <button key="send" class="button primary" type="submit" disabled={draft.value.trim() === ""}>
-          <Icon name="up" size={14} /> Send
-        </button>
-      </div>
-    </form>
-  );
 }

@@ -1,15 +1,18 @@
 /** The dialogs, of which at most one is open. */
 
-import { useSignal } from "@preact/signals";
-import { createFile, newFileProblem } from "../actions/project.js";
 import { plural } from "../hunk-text.js";
 import { keyName } from "../keys.js";
 import { reveal } from "../reveal.js";
 import { type Dialog, dialog } from "../store.js";
+import { CheckpointsDialog } from "./checkpoints-dialog.js";
+import { NewFileDialog, NewProjectDialog, RenameDialog } from "./file-dialogs.js";
 import { FindDialog } from "./find-dialog.js";
+import { GoBackDialog } from "./go-back-dialog.js";
 import { KeptDialog } from "./kept-dialog.js";
 import { closeDialog, Modal } from "./modal.js";
 import { ModelDialog } from "./model-dialog.js";
+import { OptionsDialog } from "./options-dialog.js";
+import { TimelineDialog } from "./timeline-dialog.js";
 
 export function Dialogs() {
   const open = dialog.value;
@@ -23,7 +26,19 @@ export function Dialogs() {
     case "find":
       return <FindDialog key={open.mode} mode={open.mode} />;
     case "new-file":
-      return <NewFileDialog />;
+      return <NewFileDialog folder={open.folder} />;
+    case "rename":
+      return <RenameDialog path={open.path} />;
+    case "new-project":
+      return <NewProjectDialog copy={open.copy} />;
+    case "options":
+      return <OptionsDialog />;
+    case "timeline":
+      return <TimelineDialog />;
+    case "checkpoints":
+      return <CheckpointsDialog chosen={open.run} />;
+    case "go-back":
+      return <GoBackDialog run={open.run} text={open.text} />;
     case "choice":
       return <ChoiceDialog dialog={open} />;
     case "kept":
@@ -99,52 +114,6 @@ function DependentsDialog({ dialog: { dependents, answer } }: { dialog: Extract<
   );
 }
 
-function NewFileDialog() {
-  const path = useSignal("");
-  const tried = useSignal(false);
-  const problem = newFileProblem(path.value);
-  return (
-    <Modal title="New file" onCancel={closeDialog}>
-      <form
-        method="dialog"
-        onSubmit={(event) => {
-          event.preventDefault();
-          tried.value = true;
-          if (problem !== null) return;
-          closeDialog();
-          void createFile(path.value);
-        }}
-      >
-        <label class="field">
-          <span>Path in the project</span>
-          <input
-            type="text"
-            data-focus
-            spellcheck={false}
-            placeholder="notes/today.md"
-            value={path.value}
-            aria-invalid={tried.value && problem !== null}
-            onInput={(event) => {
-              path.value = event.currentTarget.value.trim();
-            }}
-          />
-        </label>
-        <p class="field-problem" role="alert">
-          {tried.value ? problem : ""}
-        </p>
-        <div class="modal-foot">
-          <button class="button" type="button" onClick={closeDialog}>
-            Cancel
-          </button>
-          <button class="button primary" type="submit">
-            Create
-          </button>
-        </div>
-      </form>
-    </Modal>
-  );
-}
-
 const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
   [
     "In the editor",
@@ -157,6 +126,21 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["Ctrl+Z, Ctrl+Shift+Z", "Undo, redo your last step: typing or a decision"],
       ["Ctrl+F", "Find and replace"],
       ["Tab", "Next button; Ctrl+] indents"],
+    ],
+  ],
+  [
+    "In the files",
+    [
+      ["F2", "Rename the file or folder"],
+      ["Delete", "Delete the file or folder"],
+    ],
+  ],
+  [
+    "In the message box",
+    [
+      ["Enter", "Send; during a task, add to it"],
+      ["Alt+Enter", "Queue for after the task"],
+      ["@", "Complete the name of a file"],
     ],
   ],
   [

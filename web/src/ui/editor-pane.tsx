@@ -1,8 +1,8 @@
 /** The middle pane: the open file with its hunks, or the review of all files. */
 import { useEffect, useRef } from "preact/hooks";
 import { closeTab, openFile, takeOver } from "../actions/edit.js";
-import { openSample, save } from "../actions/project.js";
 import { acceptAll, rejectAll } from "../actions/review.js";
+import { save } from "../actions/save.js";
 import { languageName } from "../editor/languages.js";
 import { plural } from "../hunk-text.js";
 import { keyName } from "../keys.js";
@@ -15,7 +15,7 @@ import {
   openHunks,
   opening,
   openPath,
-  startProblem,
+  project,
   tabs,
   totals,
   unreadable,
@@ -184,12 +184,11 @@ function Canvas() {
   useEffect(() => (host.current ? editor.mount(host.current) : undefined), []);
   const held = leaseHeld.value;
   const busy = opening.value;
-  const empty = openPath.value === null || unreadable.value !== null || busy !== null || startProblem.value !== null;
+  const empty = openPath.value === null || unreadable.value !== null || busy !== null;
   return (
     <div class={held ? "canvas leased" : "canvas"} title={held ? "Assistant editing canvas…" : undefined}>
       <div class="editor-host" ref={host} hidden={empty} />
-      {empty && startProblem.value !== null && busy === null && <StartProblem message={startProblem.value} />}
-      {empty && (startProblem.value === null || busy !== null) && (
+      {empty && (
         <div class="empty" role="status">
           <Icon name="file" size={28} />
           <p>{busy ?? unreadable.value ?? "Open a file from the list to read or edit it."}</p>
@@ -213,21 +212,13 @@ function Canvas() {
   );
 }
 
-/** Shown if the engine did not load. */
-function StartProblem({ message }: { message: string }) {
-  return (
-    <div class="empty" role="alert">
-      <Icon name="warning" size={28} />
-      <p>Emend could not start: its engine did not load.</p>
-      <button class="button primary" type="button" onClick={() => void openSample()}>
-        Try again
-      </button>
-      <details>
-        <summary>Details</summary>
-        <p>{message}</p>
-      </details>
-    </div>
-  );
+/** A project without a folder has nothing to save into: its state is that it has not changed. */
+function savedName(): string {
+  return project.value.directory
+    ? "Saved"
+    : project.value.sample
+      ? "Sample, unchanged"
+      : "Unchanged since the last download";
 }
 
 function StatusBar() {
@@ -238,7 +229,7 @@ function StatusBar() {
   const { line, column } = cursor.value;
   const pending = openHunks.value.length;
   const isUnsaved = unsaved.value.has(path);
-  const state = isUnsaved ? "Not saved" : pending > 0 ? "Saved without the changes under review" : "Saved";
+  const state = isUnsaved ? "Not saved" : pending > 0 ? "Saved without the changes under review" : savedName();
   return (
     <footer class="status-bar">
       <span class="save-state">

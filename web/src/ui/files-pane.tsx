@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";
+import { deleteFile } from "../actions/files.js";
 import { plural, signed } from "../hunk-text.js";
 import { keyName } from "../keys.js";
 import { reveal } from "../reveal.js";
@@ -98,7 +99,8 @@ function Tree() {
     else void openFile(row.path);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const index = current === undefined ? -1 : rows.indexOf(current);
+    const at = (event.target as HTMLElement).closest<HTMLElement>("[data-path]")?.dataset.path;
+    const index = rows.findIndex((each) => each.path === (at ?? current?.path));
     const row = rows[index];
     if (!row) return;
     const parent = rows.slice(0, index).findLast((above) => above.level === row.level - 1);
@@ -126,6 +128,12 @@ function Tree() {
       case "Enter":
       case " ":
         activate(row);
+        break;
+      case "F2":
+        dialog.value = { kind: "rename", path: row.path };
+        break;
+      case "Delete":
+        void deleteFile(row.path);
         break;
       default:
         return;
@@ -175,7 +183,41 @@ function Row({ row, reachable, onActivate }: { row: TreeRow; reachable: boolean;
         </span>
       )}
       {row.mark === "unsaved" && <span class="dot unsaved" />}
+      {row.status !== "deleted" && <RowActions row={row} />}
     </li>
+  );
+}
+
+/** Buttons of a row for the mouse. The keys F2 and Delete do the same. */
+function RowActions({ row }: { row: TreeRow }) {
+  const act = (action: () => void) => (event: Event) => {
+    event.stopPropagation();
+    action();
+  };
+  const name = reveal(row.name);
+  return (
+    <span class="row-actions">
+      <button
+        type="button"
+        tabIndex={-1}
+        aria-label={`Rename ${name}`}
+        title="Rename (F2)"
+        onClick={act(() => {
+          dialog.value = { kind: "rename", path: row.path };
+        })}
+      >
+        <Icon name="edit" size={13} />
+      </button>
+      <button
+        type="button"
+        tabIndex={-1}
+        aria-label={`Delete ${name}`}
+        title="Delete (Del)"
+        onClick={act(() => void deleteFile(row.path))}
+      >
+        <Icon name="trash" size={13} />
+      </button>
+    </span>
   );
 }
 

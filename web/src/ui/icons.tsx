@@ -25,6 +25,13 @@ const PATHS = {
   arrow: "M2.5 8h10M9 4.5L12.5 8 9 11.5",
   panel: "M2 3h12v10H2zM6 3v10",
   sparkle: "M8 2l1.6 4.4L14 8l-4.4 1.6L8 14l-1.6-4.4L2 8l4.4-1.6z",
+  more: "M3.5 8h.01M8 8h.01M12.5 8h.01",
+  edit: "M3 13l.7-3 7-7 2.3 2.3-7 7z",
+  trash: "M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.7 9h5.6l.7-9",
+  comment: "M2.5 3h11v8h-6l-3 2.5V11h-2z",
+  clock: "M8 2.5a5.5 5.5 0 100 11 5.5 5.5 0 000-11zM8 5v3.2l2 1.3",
+  queue: "M3 4h10M3 8h10M3 12h6",
+  split: "M2 3h12v10H2zM8 3v10",
   patch: "M4 2.5h8v11H4zM8 5v3M6.5 6.5h3M6.5 10.5h3",
 } as const;
 

@@ -8,7 +8,7 @@ import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { dialog } from "../store.js";
 
 /** The frame of every dialog. `onCancel` also runs on Esc. */
-export function Modal(props: { title: string; onCancel: () => void; children: ComponentChildren }) {
+export function Modal(props: { title: string; wide?: boolean; onCancel: () => void; children: ComponentChildren }) {
   const node = useRef<HTMLDialogElement>(null);
   const title = useId();
   useLayoutEffect(() => {
@@ -25,7 +25,7 @@ export function Modal(props: { title: string; onCancel: () => void; children: Co
   return (
     <dialog
       ref={node}
-      class="modal"
+      class={props.wide ? "modal wide" : "modal"}
       aria-labelledby={title}
       onCancel={(event) => {
         event.preventDefault();

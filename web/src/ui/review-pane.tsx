@@ -7,8 +7,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";
-import { downloadPatch, save } from "../actions/project.js";
 import { acceptAll, decide, decideTogether, rejectAll, stepName, undo } from "../actions/review.js";
+import { downloadPatch, save } from "../actions/save.js";
 import { type Coloured, type Colourer, loadColourer, segments } from "../editor/colours.js";
 import type { Decision } from "../editor/controller.js";
 import type { Hunk, ReviewFile } from "../engine.js";

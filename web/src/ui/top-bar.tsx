@@ -1,27 +1,33 @@
 /** The top bar: the name of the project, open, undo, save, theme and keyboard shortcuts. */
 import { useRef } from "preact/hooks";
-import { openDirectory, openInput, openSample, save } from "../actions/project.js";
+import { openDirectory, openInput, openSample } from "../actions/project.js";
 import { redo, stepName, undo } from "../actions/review.js";
+import { save } from "../actions/save.js";
 import { canPickDirectory } from "../folder.js";
 import { reveal } from "../reveal.js";
 import { saveTheme, type Theme } from "../settings.js";
-import { dialog, filesShown, opening, project, steps, theme, unsaved } from "../store.js";
+import { dialog, filesShown, hasProject, opening, project, steps, theme, unsaved } from "../store.js";
 import { Icon, type IconName } from "./icons.js";
+import { later } from "./later.js";
+
+const MoreMenu = later(async () => (await import("./menu.js")).MoreMenu);
 
 export function TopBar() {
   return (
     <header class="top-bar">
-      <button
-        class="tool only-narrow"
-        type="button"
-        aria-label="Show files"
-        aria-expanded={filesShown.value}
-        onClick={() => {
-          filesShown.value = !filesShown.value;
-        }}
-      >
-        <Icon name="panel" />
-      </button>
+      {hasProject.value && (
+        <button
+          class="tool only-narrow"
+          type="button"
+          aria-label="Show files"
+          aria-expanded={filesShown.value}
+          onClick={() => {
+            filesShown.value = !filesShown.value;
+          }}
+        >
+          <Icon name="panel" />
+        </button>
+      )}
       <h1 class="brand">
         <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true">
           <rect width="32" height="32" rx="8" class="brand-tile" />
@@ -30,23 +36,34 @@ export function TopBar() {
         </svg>
         Emend
       </h1>
-      <span class="project-name" title={reveal(project.value.name)}>
-        {reveal(project.value.name)}
-        {project.value.sample && <span class="tag">Sample</span>}
-      </span>
-      <OpenButtons />
+      {hasProject.value && (
+        <>
+          <span class="project-name" title={reveal(project.value.name)}>
+            {reveal(project.value.name)}
+            {project.value.sample && <span class="tag">Sample</span>}
+          </span>
+          <OpenButtons />
+        </>
+      )}
       <span class="spacer" />
-      <StepButtons />
-      <SaveButton />
-      <span class="divider" />
-      <ThemeButton />
-      <ToolButton
-        icon="keys"
-        label="Keyboard shortcuts"
-        onClick={() => {
-          dialog.value = { kind: "keys" };
-        }}
-      />
+      {hasProject.value && (
+        <>
+          <StepButtons />
+          <SaveButton />
+          <span class="divider" />
+        </>
+      )}
+      <span class="bar-extra">
+        <ThemeButton />
+        <ToolButton
+          icon="keys"
+          label="Keyboard shortcuts"
+          onClick={() => {
+            dialog.value = { kind: "keys" };
+          }}
+        />
+      </span>
+      {hasProject.value && <MoreMenu />}
     </header>
   );
 }
@@ -163,18 +180,16 @@ const THEMES: Record<Theme, { readonly next: Theme; readonly icon: IconName; rea
   dark: { next: "system", icon: "moon", name: "dark" },
 };
 
+/** Changes the colours to the next of the three choices. */
+export function nextTheme(): void {
+  const { next } = THEMES[theme.value];
+  theme.value = next;
+  saveTheme(next);
+}
+
 function ThemeButton() {
   const { next, icon, name } = THEMES[theme.value];
-  return (
-    <ToolButton
-      icon={icon}
-      label={`Colours: ${name}. Change to ${THEMES[next].name}`}
-      onClick={() => {
-        theme.value = next;
-        saveTheme(next);
-      }}
-    />
-  );
+  return <ToolButton icon={icon} label={`Colours: ${name}. Change to ${THEMES[next].name}`} onClick={nextTheme} />;
 }
 
 /** A square button with an icon. The label is its accessible name and its tooltip. */

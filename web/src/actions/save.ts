@@ -1,0 +1,199 @@
+/**
+ * Saves accepted text: into the folder, or as a download.
+ *
+ * Only accepted text and the user's own lines are saved. Pending edits never reach the disk.
+ */
+import { allowWriting, download, readBack, writeBack } from "../folder.js";
+import { plural } from "../hunk-text.js";
+import {
+  choose,
+  currentEngine,
+  editor,
+  files,
+  notify,
+  project,
+  review,
+  showError,
+  totals,
+  unsaved,
+  waiting,
+} from "../store.js";
+import { baseName } from "../tree.js";
+import { keptHunks, settleKept } from "./kept.js";
+import { refresh } from "./refresh.js";
+
+/** Saves one file, or all of them. */
+export async function save(only?: string): Promise<void> {
+  try {
+    await editor.flush();
+    await refresh();
+    const paths = [...unsaved.value].filter((path) => only === undefined || path === only).sort();
+    if (paths.length === 0) {
+      notify(only === undefined || pendingIn(only) === 0 ? "Everything is saved." : pendingNote(pendingIn(only)));
+      return;
+    }
+    // Lines of the user with words of the assistant would be saved, although their hunks are not accepted.
+    if (!(await settleKept(keptHunks(waiting.value.filter((file) => paths.includes(file.path))), "save"))) return;
+    const { directory } = project.value;
+    const done = directory ? await saveToDirectory(directory, paths) : await saveAsDownload(paths);
+    await refresh();
+    const left = only === undefined ? totals.value.changes : pendingIn(only);
+    notify([...savedNotes(done), ...(left > 0 ? [pendingNote(left)] : [])].join(" "));
+  } catch (error) {
+    if (isRefusal(error) && project.value.directory) await saveAfterRefusal(project.value.directory, only);
+    else showError(error);
+  }
+}
+
+/** The result of saving. */
+interface Saving {
+  readonly written: readonly string[];
+  /** Files that changed on disk, which the user did not want to replace. */
+  readonly left: readonly string[];
+  /** Files that were removed here, of which a download cannot remove the user's copy. */
+  readonly removed: readonly string[];
+}
+
+function savedNotes({ written, left, removed }: Saving): string[] {
+  const named = (paths: readonly string[]): string =>
+    paths.length === 1 && paths[0] !== undefined ? baseName(paths[0]) : plural(paths.length, "file");
+  const notes: string[] = [];
+  if (written.length > 0) notes.push(`${project.value.directory ? "Saved" : "Downloaded"} ${named(written)}.`);
+  if (left.length > 0) notes.push(`Not saved: ${named(left)}. The disk has another text.`);
+  if (removed.length > 0) notes.push(`Removed here: ${removed.join(", ")}. Remove it from your own copy, too.`);
+  return notes;
+}
+
+/** Whether the browser refused to write into the folder, because its permission ended. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof DOMException && (error.name === "NotAllowedError" || error.name === "SecurityError");
+}
+
+/** Offers to ask for the permission again, and to download instead. */
+async function saveAfterRefusal(directory: FileSystemDirectoryHandle, only: string | undefined): Promise<void> {
+  const answer = await choose({
+    title: "The browser refused to save into the folder",
+    message: `Allow this page to write into “${directory.name}”, or download the changed files instead.`,
+    choices: [
+      { name: "download", label: "Download" },
+      { name: "allow", label: "Allow and save" },
+    ],
+  });
+  try {
+    if (answer === "allow") {
+      if (await allowWriting(directory)) await save(only);
+      else notify("The browser still refuses. Nothing was saved.", { level: "error" });
+    } else if (answer === "download") {
+      const paths = [...unsaved.value].filter((path) => only === undefined || path === only).sort();
+      const { written } = await saveAsDownload(paths, false);
+      notify(`Downloaded ${plural(written.length, "file")}. The folder has the old text.`);
+    }
+  } catch (error) {
+    showError(error);
+  }
+}
+
+function pendingIn(path: string): number {
+  return files.value.find((file) => file.path === path)?.pendingHunks ?? 0;
+}
+
+function pendingNote(count: number): string {
+  return `${plural(count, "change")} still to review ${count === 1 ? "is" : "are"} not saved.`;
+}
+
+/** Writes files into the user's folder. Asks before replacing a file that another program has changed. */
+async function saveToDirectory(directory: FileSystemDirectoryHandle, paths: readonly string[]): Promise<Saving> {
+  const [written, left]: [string[], string[]] = [[], []];
+  for (const path of paths) {
+    const text = await currentEngine().readDisk(path);
+    const onDisk = await readBack(directory, path);
+    if (onDisk !== (await currentEngine().savedText(path)) && onDisk !== text) {
+      const answer = await askAboutDisk(path, onDisk, text);
+      if (answer === "merge" && onDisk !== null) await takeFromDisk(path, onDisk);
+      if (answer !== "replace") {
+        left.push(path);
+        continue;
+      }
+    }
+    if (onDisk !== text) await writeBack(directory, path, text);
+    await currentEngine().noteSaved(path, text);
+    written.push(path);
+  }
+  return { written, left, removed: [] };
+}
+
+function askAboutDisk(path: string, onDisk: string | null, text: string | null): Promise<string | null> {
+  return choose({
+    title: "Replace the file on disk?",
+    message: `${path} was changed outside Emend since it was opened. Saving replaces that.`,
+    compare: [
+      { label: "On disk", text: onDisk ?? "(removed)" },
+      { label: "Here", text: text ?? "(removed)" },
+    ],
+    choices: [
+      ...(onDisk === null ? [] : [{ name: "merge", label: "Merge into the editor" }]),
+      { name: "replace", label: "Replace", danger: true },
+    ],
+  });
+}
+
+/** Merges the text on disk into the text in the editor. Where both changed the same lines, the disk wins. */
+async function takeFromDisk(path: string, onDisk: string): Promise<void> {
+  const engine = currentEngine();
+  await engine.write(path, onDisk, await engine.savedText(path), { kind: "typing", path });
+  await engine.noteSaved(path, onDisk);
+}
+
+/**
+ * Downloads one file as it is, several as an archive. A removed file has no download; it only counts as saved. With
+ * `counts` false, no file counts as saved, because the folder still has the old text.
+ */
+async function saveAsDownload(paths: readonly string[], counts = true): Promise<Saving> {
+  const saved: [path: string, text: string | null][] = [];
+  for (const path of paths) saved.push([path, await currentEngine().readDisk(path)]);
+  const texts = saved.filter((entry): entry is [string, string] => entry[1] !== null);
+  const [first] = texts;
+  if (texts.length === 1 && first) download(baseName(first[0]), new Blob([first[1]], { type: "text/plain" }));
+  if (texts.length > 1) {
+    const archive = (await currentEngine().zip(Object.fromEntries(texts))) as Uint8Array<ArrayBuffer>;
+    download(`${project.value.name || "emend"}-changed.zip`, new Blob([archive], { type: "application/zip" }));
+  }
+  if (counts) for (const [path, text] of saved) await currentEngine().noteSaved(path, text);
+  const removed = saved.flatMap(([path, text]) => (text === null ? [path] : []));
+  return { written: texts.map(([path]) => path), left: [], removed };
+}
+
+/** Downloads the unified diff of all pending changes. */
+export async function downloadPatch(): Promise<void> {
+  try {
+    const name = `${project.value.name || "emend"}-revision-${review.value.revision}.patch`;
+    download(name, new Blob([await currentEngine().diff()], { type: "text/x-diff" }));
+  } catch (error) {
+    showError(error);
+  }
+}
+
+/** Downloads all files as an archive: the accepted text, or with `pending` the visible text. */
+export async function downloadAll(pending: boolean): Promise<void> {
+  try {
+    await editor.flush();
+    const archive = (await currentEngine().zipAll(pending)) as Uint8Array<ArrayBuffer>;
+    download(`${project.value.name || "emend"}.zip`, new Blob([archive], { type: "application/zip" }));
+    const left = totals.value.changes;
+    notify(`Downloaded ${plural(files.value.length, "file")}.${left > 0 && !pending ? ` ${pendingNote(left)}` : ""}`);
+  } catch (error) {
+    showError(error);
+  }
+}
+
+/** Downloads the project with all operations and responses of models, to be opened again here or sent with a report. */
+export async function downloadRecording(): Promise<void> {
+  try {
+    await editor.flush();
+    const text = await currentEngine().recording();
+    download(`${project.value.name || "emend"}.emend.jsonl`, new Blob([text], { type: "application/x-ndjson" }));
+    notify("Downloaded the recording. It has your files and the conversation, and no key.");
+  } catch (error) {
+    showError(error);
+  }
+}

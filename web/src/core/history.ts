@@ -1,0 +1,89 @@
+/**
+ * Selects the operations that remain if the project goes back to before a run.
+ *
+ * The runs from there on and the decisions since then are left out. The user's own edits since then stay: they carry the
+ * text on which they are based, so the engine merges them into the older text.
+ */
+import type { Op } from "./journal.js";
+import type { Step } from "./protocol.js";
+
+/** An operation, and the number of the run to which it belongs; -1 before the first run. */
+interface Placed {
+  readonly op: Op;
+  readonly run: number;
+}
+
+/** The kinds of operations that are edits of the user. */
+const EDITS: ReadonlySet<Op["op"]> = new Set(["write", "remove", "rename"]);
+
+/** Kinds of operations that hold without the runs that came before them. */
+const LASTING: ReadonlySet<Op["op"]> = new Set(["write", "remove", "rename", "canvas", "options", "model"]);
+
+/**
+ * Returns the operations that give the state before the run with number `run`, counted from 0 over all conversations,
+ * with the user's later edits. `ops` may contain earlier returns to a run, and their undoing.
+ */
+export function opsBefore(ops: readonly Op[], run: number): readonly Op[] {
+  return without(resolved(ops), run).map(({ op }) => op);
+}
+
+/** Numbers the runs, and replaces each return to a run by the operations that it left. */
+function resolved(ops: readonly Op[]): readonly Placed[] {
+  let list: readonly Placed[] = [];
+  let number = -1;
+  const before: (readonly Placed[])[] = [];
+  const undone: (readonly Placed[])[] = [];
+  for (const op of ops) {
+    const kind = "step" in op && op.op !== "write" ? op.step?.kind : undefined;
+    if (op.op === "run") number += 1;
+    if (op.op === "goBack") {
+      before.push(list);
+      undone.length = 0;
+      list = without(list, op.run);
+    } else if (op.op === "undo" && kind === "go back") {
+      undone.push(list);
+      list = before.pop() ?? list;
+    } else if (op.op === "redo" && kind === "go back") {
+      before.push(list);
+      list = undone.pop() ?? list;
+    } else list = [...list, { op, run: number }];
+  }
+  return list;
+}
+
+/** Leaves out the runs from `run` on, and what depends on them. */
+function without(list: readonly Placed[], run: number): readonly Placed[] {
+  const first = list.findIndex((each) => each.op.op === "run" && each.run >= run);
+  if (first < 0) return list;
+  const kept: Placed[] = list.slice(0, first);
+  const later: Placed[] = [];
+  const undone: Placed[] = [];
+  for (const each of list.slice(first)) {
+    const { op } = each;
+    if (op.op === "undo" || op.op === "redo") revert(op.op, op.step, later, undone, each);
+    // Edits are repeated without a run, so their place in one does not count.
+    else if (LASTING.has(op.op)) later.push({ op: { ...op, at: 0 }, run: each.run });
+  }
+  return [...kept, ...later];
+}
+
+/** Takes an undone edit out of the later operations, or puts it back. Undoing an earlier step stays an operation. */
+function revert(
+  direction: "undo" | "redo",
+  step: Step | undefined,
+  later: Placed[],
+  undone: Placed[],
+  each: Placed,
+): void {
+  const isEdit = step !== undefined && ["typing", "new file", "delete", "rename", "put back"].includes(step.kind);
+  if (!isEdit) return;
+  if (direction === "redo") {
+    const last = undone.pop();
+    later.push(last ?? { op: { ...each.op, at: 0 }, run: each.run });
+    return;
+  }
+  const at = later.findLastIndex(({ op }) => EDITS.has(op.op) && "path" in op && op.path === step.path);
+  const [taken] = at < 0 ? [] : later.splice(at, 1);
+  if (taken) undone.push(taken);
+  else later.push({ op: { ...each.op, at: 0 }, run: each.run });
+}

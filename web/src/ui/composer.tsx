@@ -1,0 +1,213 @@
+/** The message box: the draft, names of files after "@", what goes with the message, and the buttons of a run. */
+import { signal, useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { enqueue, send, stop } from "../actions/run.js";
+import { plural } from "../hunk-text.js";
+import { keyName } from "../keys.js";
+import { dollars } from "../money.js";
+import { rankPaths } from "../quick-open.js";
+import { reveal } from "../reveal.js";
+import { additions, chat, costs, draft, files, options, settings } from "../store.js";
+import { baseName, folderOf } from "../tree.js";
+import { Icon } from "./icons.js";
+import { Additions } from "./queue-list.js";
+
+/** Number of names that are offered after "@". */
+const MENTIONS_MAX = 6;
+
+/** Place of the "@" whose list the user closed, or -1. */
+const dismissed = signal(-1);
+
+interface Mentions {
+  /** Place of the "@", and of the end of the letters after it. */
+  readonly from: number;
+  readonly to: number;
+  readonly paths: readonly string[];
+}
+
+/** Returns the files whose names fit the letters between an "@" and the cursor, or null if there is no "@". */
+function mentions(text: string, cursor: number): Mentions | null {
+  const found = /(?:^|\s)@([^\s@]*)$/.exec(text.slice(0, cursor));
+  if (!found) return null;
+  const letters = found[1] ?? "";
+  const from = cursor - letters.length - 1;
+  if (dismissed.value === from) return null;
+  const all = files.value.filter((file) => file.status !== "deleted").map((file) => file.path);
+  // A complete name needs no list.
+  if (all.includes(letters)) return null;
+  return { from, to: cursor, paths: rankPaths(all, letters, MENTIONS_MAX) };
+}
+
+export function Composer() {
+  const { running } = chat.value;
+  const last = chat.value.entries.findLast((entry) => entry.kind === "user");
+  const box = useRef<HTMLTextAreaElement>(null);
+  const stopButton = useRef<HTMLButtonElement>(null);
+  // Read before the button is removed: the browser would give the focus to the page.
+  const stopHadFocus = stopButton.current !== null && stopButton.current === document.activeElement;
+  useLayoutEffect(() => {
+    if (!running && stopHadFocus) box.current?.focus();
+  }, [running]);
+  const mention = useSignal(0);
+  const found = mentions(draft.value, box.current?.selectionStart ?? draft.value.length);
+  const isEmpty = draft.value.trim() === "" && additions.value.length === 0;
+  const later = (): void => {
+    enqueue(draft.value);
+    box.current?.focus();
+  };
+  const complete = (path: string | undefined): void => {
+    if (path === undefined || !found) return;
+    const text = `${draft.value.slice(0, found.from)}@${path} `;
+    draft.value = text + draft.value.slice(found.to);
+    // The box has the new text after it is drawn.
+    requestAnimationFrame(() => box.current?.setSelectionRange(text.length, text.length));
+  };
+  const submit = (): void => {
+    void send(draft.value);
+    // The button is disabled now, and would lose the focus to the page.
+    if (document.activeElement !== box.current) box.current?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (found && found.paths.length > 0 && !event.isComposing) {
+      const count = found.paths.length;
+      if (event.key === "ArrowDown") mention.value = (mention.value + 1) % count;
+      else if (event.key === "ArrowUp") mention.value = (mention.value + count - 1) % count;
+      else if (event.key === "Enter" || event.key === "Tab") complete(found.paths[mention.value] ?? found.paths[0]);
+      else if (event.key === "Escape") dismissed.value = found.from;
+      if (["ArrowDown", "ArrowUp", "Enter", "Tab", "Escape"].includes(event.key)) {
+        event.preventDefault();
+        event.stopPropagation();
+        return;
+      }
+    }
+    if (event.key === "Enter" && event.altKey && running) {
+      event.preventDefault();
+      if (!event.repeat) later();
+    } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      // A key that is held down stopped a run, or has sent the message already.
+      if (!event.repeat) submit();
+    } else if (event.key === "ArrowUp" && draft.value === "" && last?.kind === "user") {
+      event.preventDefault();
+      draft.value = last.text;
+    }
+  };
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <Additions />
+      {found && found.paths.length > 0 && (
+        <div class="mentions" role="listbox" id="mentions" aria-label="Files">
+          {found.paths.map((path, index) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the message box handles the keys.
+            <div
+              key={path}
+              id={`mention-${index}`}
+              class={index === mention.value ? "found-row chosen" : "found-row"}
+              role="option"
+              tabIndex={-1}
+              aria-selected={index === mention.value}
+              onMouseDown={(event) => event.preventDefault()}
+              onClick={() => complete(path)}
+            >
+              <span class="found-name">{reveal(baseName(path))}</span>
+              <span class="found-text">{reveal(folderOf(path))}</span>
+            </div>
+          ))}
+        </div>
+      )}
+      <textarea
+        ref={box}
+        aria-autocomplete="list"
+        aria-controls={found && found.paths.length > 0 ? "mentions" : undefined}
+        aria-activedescendant={found && found.paths.length > 0 ? `mention-${mention.value}` : undefined}
+        rows={3}
+        aria-label="Message to the assistant"
+        placeholder={settings.value.provider === "offline" ? "For example: rename OLD to NEW" : "Ask for a change…"}
+        value={draft.value}
+        onInput={(event) => {
+          draft.value = event.currentTarget.value;
+          mention.value = 0;
+          dismissed.value = -1;
+        }}
+        onKeyDown={onKeyDown}
+      />
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: keeps the focus in the box, as a click on a border would. */}
+      <div
+        class="composer-foot"
+        onMouseDown={(event) => {
+          if ((event.target as HTMLElement).closest("button") === null) event.preventDefault();
+        }}
+      >
+        <Spent running={running} />
+        <span class="spacer" />
+        {/* Beside Send, not in its place: a second click on Stop must not send the draft. */}
+        {running && (
+          <button
+            key="stop"
+            ref={stopButton}
+            class="button stop"
+            type="button"
+            onClick={() => {
+              stop();
+              box.current?.focus();
+            }}
+          >
+            <Icon name="stop" size={14} /> Stop
+          </button>
+        )}
+        {running && (
+          <button
+            key="queue"
+            class="button"
+            type="button"
+            title={`Send after this task (${keyName("Alt+Enter")})`}
+            disabled={isEmpty}
+            onClick={later}
+          >
+            <Icon name="queue" size={14} /> Queue
+          </button>
+        )}
+        <button
+          key="send"
+          class="button primary"
+          type="submit"
+          title={running ? "Add to this task (Enter)" : "Enter"}
+          disabled={isEmpty}
+        >
+          <Icon name="up" size={14} /> Send
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** Shows the tokens and the cost of the conversation so far, or the meaning of Enter. */
+function Spent({ running }: { running: boolean }) {
+  let [tokens, cost] = [0, 0];
+  for (const entry of chat.value.entries) {
+    if (entry.kind !== "end") continue;
+    tokens += (entry.usage?.input_tokens ?? 0) + (entry.usage?.output_tokens ?? 0);
+    cost += costs.value.get(entry.id) ?? 0;
+  }
+  if (running || tokens === 0) {
+    return <span class="faint composer-hint">{running ? "Enter adds to this task." : "Enter sends the message."}</span>;
+  }
+  const { maxCostUsd, maxTokens } = options.value;
+  const limits = [
+    ...(maxCostUsd > 0 ? [dollars(maxCostUsd)] : []),
+    ...(maxTokens > 0 ? [plural(maxTokens, "token")] : []),
+  ];
+  return (
+    <span class="faint composer-spent" title="Used by this conversation so far">
+      {plural(tokens, "token")}
+      {cost > 0 && ` · ${dollars(cost)}`}
+      {limits.length > 0 && ` · limit ${limits.join(", ")} a task`}
+    </span>
+  );
+}

@@ -1,0 +1,154 @@
+/** The entries of a conversation: messages, answers, tool calls, notices, and the ends of runs. */
+import { send } from "../actions/run.js";
+import { advise, type Remedy } from "../advice.js";
+import type { EndEntry, Entry, LeaseEntry, NoticeEntry, UserEntry } from "../chat-state.js";
+import { plural } from "../hunk-text.js";
+import { memo } from "../memo.js";
+import { dollars } from "../money.js";
+import { reveal } from "../reveal.js";
+import { chat, conversation, costs, dialog, isRunning, runs } from "../store.js";
+import { baseName } from "../tree.js";
+import { Approval, isQuestion, Question, Subagent } from "./cards.js";
+import { CopyButton } from "./copy-button.js";
+import { Icon } from "./icons.js";
+import { Markdown } from "./markdown.js";
+import { ToolRow } from "./tool-row.js";
+
+export const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
+  switch (entry.kind) {
+    case "user":
+      return (
+        <div class="entry user">
+          <span class="visually-hidden">You: </span>
+          {reveal(entry.text)}
+          {!entry.steering && <EditButton entry={entry} />}
+        </div>
+      );
+    case "assistant":
+      return (
+        <div class={entry.streaming ? "entry assistant streaming" : "entry assistant"}>
+          <span class="visually-hidden">Assistant: </span>
+          <Markdown text={entry.text} />
+          {!entry.streaming && entry.text.length > 200 && <CopyButton text={entry.text} label="Copy the answer" />}
+        </div>
+      );
+    case "reasoning":
+      return (
+        <details class="entry reasoning">
+          <summary>{entry.streaming ? "Thinking…" : "Thoughts"}</summary>
+          <Markdown text={entry.text} />
+        </details>
+      );
+    case "tool":
+      return isQuestion(entry) ? <Question entry={entry} /> : <ToolRow entry={entry} />;
+    case "approval":
+      return <Approval entry={entry} />;
+    case "agent":
+      return <Subagent entry={entry} />;
+    case "lease":
+      return <Lease entry={entry} />;
+    case "notice":
+      return <Notice entry={entry} />;
+    case "end":
+      return <End entry={entry} />;
+  }
+});
+
+function Notice({ entry }: { entry: NoticeEntry }) {
+  const { title, steps, details, remedy } = advise(entry.failure);
+  return (
+    <div class={`entry notice ${entry.level}`} role={entry.level === "error" ? "alert" : "note"}>
+      <p>
+        <Icon name="warning" size={14} /> {reveal(title)} <code>{entry.failure.code}</code>
+      </p>
+      {steps.length > 0 && (
+        <ul>
+          {steps.map((text) => (
+            <li key={text}>{reveal(text)}</li>
+          ))}
+        </ul>
+      )}
+      {details !== null && (
+        <details>
+          <summary>Details</summary>
+          <p>{reveal(details)}</p>
+        </details>
+      )}
+      {remedy !== null && (
+        <button class="button small" type="button" disabled={chat.value.running} onClick={() => apply(remedy)}>
+          {REMEDIES[remedy]}
+        </button>
+      )}
+    </div>
+  );
+}
+
+const REMEDIES: Record<Remedy, string> = { settings: "Model settings", retry: "Try again", reload: "Reload the page" };
+
+function apply(remedy: Remedy): void {
+  if (remedy === "settings") dialog.value = { kind: "model" };
+  else if (remedy === "reload") location.reload();
+  else void send(chat.value.entries.findLast((entry) => entry.kind === "user")?.text ?? "");
+}
+
+/** Goes back to before a message, to send it in other words. */
+function EditButton({ entry }: { entry: UserEntry }) {
+  // Only the tasks so far count, so later entries need no new rendering.
+  const tasks = chat.peek().entries.filter((each) => each.kind === "user" && !each.steering);
+  const task = tasks.indexOf(entry);
+  const run = runs.value.findLast((each) => each.conversation === conversation.value && each.task === task);
+  if (!run) return null;
+  return (
+    <button
+      class="tool entry-edit"
+      type="button"
+      aria-label={`Edit and send again: ${reveal(entry.text).slice(0, 60)}`}
+      title="Edit and send again"
+      disabled={isRunning.value}
+      onClick={() => {
+        dialog.value = { kind: "go-back", run, text: entry.text };
+      }}
+    >
+      <Icon name="edit" size={14} />
+    </button>
+  );
+}
+
+function Lease({ entry: { path, state } }: { entry: LeaseEntry }) {
+  const name = <span title={path}>{baseName(path)}</span>;
+  return (
+    <div class="entry lease" data-state={state}>
+      {state === "held" && <>The assistant is working on {name}.</>}
+      {state === "released" && <>The assistant worked on {name}.</>}
+      {state === "preempted" && <>You took {name} back from the assistant.</>}
+      {state === "expired" && <>The assistant stopped working on {name}.</>}
+    </div>
+  );
+}
+
+const REASONS: Record<string, string> = {
+  natural: "Done",
+  aborted: "Stopped",
+  error: "Ended by an error",
+  turn_limit: "Stopped at the limit of steps",
+  budget: "Stopped at the limit of the budget",
+  awaiting_input: "Waiting for your answer",
+  context_length: "The conversation is too long for the model",
+};
+
+function End({ entry }: { entry: EndEntry }) {
+  const parts = [REASONS[entry.reason] ?? entry.reason];
+  if (entry.toolCalls > 0) {
+    const failed = entry.failedCalls > 0 ? `, ${entry.failedCalls.toLocaleString("en")} failed` : "";
+    parts.push(plural(entry.toolCalls, "tool call") + failed);
+  }
+  const { input_tokens: input, output_tokens: output } = entry.usage ?? { input_tokens: 0, output_tokens: 0 };
+  if (input + output > 0) {
+    parts.push(
+      `${plural(input + output, "token")}: ${input.toLocaleString("en")} in, ${output.toLocaleString("en")} out`,
+    );
+  }
+  const cost = costs.value.get(entry.id);
+  if (cost !== undefined) parts.push(dollars(cost));
+  return <div class="entry end">{parts.join(" · ")}</div>;
+}
