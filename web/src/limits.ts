@@ -1,4 +1,4 @@
-/** What the page reads of a project: limits, folders that are left out, and the encoding of texts. */
+/** The limits of what the page reads of a project, the folders that are left out, and the encoding of texts. */
 
 /** Folders that are not read: version control, dependencies, build output. */
 export const SKIPPED_FOLDERS = new Set([

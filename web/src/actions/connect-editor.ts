@@ -14,6 +14,7 @@ import {
   toast,
   waiting,
 } from "../store.js";
+import { quoteSelection } from "./additions.js";
 import { goToNextFile, takeBack, takeOver } from "./edit.js";
 import { refresh } from "./refresh.js";
 import { acceptAll, decide, redo, undo } from "./review.js";
@@ -45,6 +46,7 @@ editor.connect({
     cursor.value = place;
   },
   decide: (id, decision) => void decide(id, decision),
+  quote: quoteSelection,
   acceptFile: () => {
     const path = openPath.value;
     if (path === null || !waiting.value.some((file) => file.path === path)) return false;

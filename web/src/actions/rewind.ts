@@ -8,7 +8,7 @@ import { closeTab } from "./edit.js";
 import { refresh } from "./refresh.js";
 import { readRuns } from "./run.js";
 
-/** What goes back. */
+/** The parts that go back. */
 export interface Extent {
   readonly files: boolean;
   readonly conversation: boolean;

@@ -2,7 +2,7 @@
  * Selects the operations that remain if the project goes back to before a run.
  *
  * The runs from there on and the decisions since then are left out. The user's own edits since then stay: they carry the
- * text on which they are based, so the engine merges them into the older text.
+ * text on which they are based, so that their changes can be moved to the older text.
  */
 import type { Op } from "./journal.js";
 import type { Step } from "./protocol.js";
@@ -62,6 +62,7 @@ function without(list: readonly Placed[], run: number): readonly Placed[] {
     const { op } = each;
     if (op.op === "undo" || op.op === "redo") revert(op.op, op.step, later, undone, each);
     // Edits are repeated without a run, so their place in one does not count.
+    else if (op.op === "write") later.push({ op: { ...op, at: 0, moved: true }, run: each.run });
     else if (LASTING.has(op.op)) later.push({ op: { ...op, at: 0 }, run: each.run });
   }
   return [...kept, ...later];

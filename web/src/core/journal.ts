@@ -17,6 +17,8 @@ export type Op = { readonly at: number } & (
       readonly base: string | null;
       readonly step: Step;
       readonly written?: WrittenById;
+      /** Whether the text belongs to a state that does not exist any more, so that only its changes count. */
+      readonly moved?: true;
     }
   | { readonly op: "remove"; readonly path: string }
   | { readonly op: "rename"; readonly path: string; readonly to: string }

@@ -6,6 +6,7 @@
  */
 import type { Op } from "./journal.js";
 import type { CoreApi, ModelChoice } from "./protocol.js";
+import { rebase } from "./rebase.js";
 import type { RecordedResponse, Recorder } from "./recorder.js";
 
 /** The operations that are repeated. */
@@ -77,8 +78,11 @@ async function attempt(core: Repeatable, op: Op): Promise<void> {
 /** Repeats an operation that is not part of the running of a model. */
 async function repeat(op: Op, core: Repeatable): Promise<unknown> {
   switch (op.op) {
-    case "write":
-      return core.write(op.path, op.text, op.base, op.step, op.written);
+    case "write": {
+      const current = op.moved && op.base !== null ? await core.read(op.path) : null;
+      if (current === null || op.base === null) return core.write(op.path, op.text, op.base, op.step, op.written);
+      return core.write(op.path, rebase(op.base, op.text, current), current, op.step, op.written);
+    }
     case "remove":
       return core.remove(op.path);
     case "rename":

@@ -30,6 +30,16 @@ export interface CursorPlace {
   readonly column: number;
   /** Index of the hunk at the cursor, or -1. */
   readonly hunk: number;
+  /** Number of selected lines, 0 without a selection. */
+  readonly selected: number;
+}
+
+/** Lines of the shown file. */
+export interface SelectedLines {
+  readonly path: string;
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
 }
 
 export interface EditorHooks {
@@ -42,6 +52,8 @@ export interface EditorHooks {
   readonly failed: (error: unknown) => void;
   readonly moved: (place: CursorPlace) => void;
   readonly decide: (id: string, decision: Decision) => void;
+  /** Adds the selected lines to the next message. */
+  readonly quote: () => void;
   readonly acceptFile: () => boolean;
   readonly undo: () => void;
   readonly redo: () => void;
@@ -285,7 +297,21 @@ export class EditorController {
     if (!state) return;
     const head = state.selection.main.head;
     const line = state.doc.lineAt(head);
-    this.#hooks.moved({ line: line.number, column: head - line.from + 1, hunk: hunkAtCursor(state) });
+    const { from, to } = this.selection ?? { from: 1, to: 0 };
+    const place = { line: line.number, column: head - line.from + 1, hunk: hunkAtCursor(state) };
+    this.#hooks.moved({ ...place, selected: to - from + 1 });
+  }
+
+  /** The lines that the selection touches, whole; null without a selection. */
+  get selection(): SelectedLines | null {
+    const state = this.#view?.state;
+    const path = this.shownPath;
+    if (!state || path === null || state.selection.main.empty) return null;
+    const { from, to } = state.selection.main;
+    const first = state.doc.lineAt(from);
+    // A selection that ends at the start of a line does not touch that line.
+    const last = state.doc.lineAt(to > from && state.doc.lineAt(to).from === to ? to - 1 : to);
+    return { path, from: first.number, to: last.number, text: state.sliceDoc(first.from, last.to) };
   }
 
   #create(path: string, raw: string): OpenFile {
@@ -333,7 +359,8 @@ export class EditorController {
   #altKey(event: KeyboardEvent, view: EditorView): boolean {
     const letter = altLetter(event);
     const here = placedHunks(view.state)[hunkAtCursor(view.state)];
-    if (letter === "j") this.step(1);
+    if (letter === "c") this.#hooks.quote();
+    else if (letter === "j") this.step(1);
     else if (letter === "k") this.step(-1);
     else if (letter === "y" && here) this.#hooks.decide(here.hunk.id, "accept");
     else if (letter === "n" && here) this.#hooks.decide(here.hunk.id, "reject");

@@ -80,8 +80,9 @@ export function Approval({ entry }: { entry: ApprovalEntry }) {
 
 /** Returns what a call would do: its command, or its arguments. */
 function subject({ arguments: given, detail }: ApprovalEntry): string {
-  const from = { ...(given as object), ...detail } as { command?: unknown };
-  return typeof from.command === "string" ? from.command : JSON.stringify(given, null, 2);
+  const { command, cmd } = { ...(given as object), ...detail } as { command?: unknown; cmd?: unknown };
+  const line = command ?? cmd;
+  return typeof line === "string" ? line : JSON.stringify(given, null, 2);
 }
 
 /** The names that the tool for questions has with each family of models. */

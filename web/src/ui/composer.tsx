@@ -49,7 +49,8 @@ export function Composer() {
     if (!running && stopHadFocus) box.current?.focus();
   }, [running]);
   const mention = useSignal(0);
-  const found = mentions(draft.value, box.current?.selectionStart ?? draft.value.length);
+  const caret = useSignal(0);
+  const found = mentions(draft.value, Math.min(caret.value, draft.value.length));
   const isEmpty = draft.value.trim() === "" && additions.value.length === 0;
   const later = (): void => {
     enqueue(draft.value);
@@ -59,6 +60,7 @@ export function Composer() {
     if (path === undefined || !found) return;
     const text = `${draft.value.slice(0, found.from)}@${path} `;
     draft.value = text + draft.value.slice(found.to);
+    caret.value = text.length;
     // The box has the new text after it is drawn.
     requestAnimationFrame(() => box.current?.setSelectionRange(text.length, text.length));
   };
@@ -132,6 +134,7 @@ export function Composer() {
         value={draft.value}
         onInput={(event) => {
           draft.value = event.currentTarget.value;
+          caret.value = event.currentTarget.selectionStart;
           mention.value = 0;
           dismissed.value = -1;
         }}

@@ -124,6 +124,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["Ctrl+Enter", "Accept all changes of the file"],
       ["Esc", "Take the file back from the assistant"],
       ["Ctrl+Z, Ctrl+Shift+Z", "Undo, redo your last step: typing or a decision"],
+      ["Alt+C", "Add the selected lines to the message"],
       ["Ctrl+F", "Find and replace"],
       ["Tab", "Next button; Ctrl+] indents"],
     ],

@@ -1,5 +1,6 @@
 /** The middle pane: the open file with its hunks, or the review of all files. */
 import { useEffect, useRef } from "preact/hooks";
+import { quoteSelection } from "../actions/additions.js";
 import { closeTab, openFile, takeOver } from "../actions/edit.js";
 import { acceptAll, rejectAll } from "../actions/review.js";
 import { save } from "../actions/save.js";
@@ -226,7 +227,7 @@ function StatusBar() {
   if (path === null) return <footer class="status-bar" />;
   // The last file's position, line endings and state would be shown otherwise.
   if (unreadable.value !== null) return <footer class="status-bar">No text to show</footer>;
-  const { line, column } = cursor.value;
+  const { line, column, selected } = cursor.value;
   const pending = openHunks.value.length;
   const isUnsaved = unsaved.value.has(path);
   const state = isUnsaved ? "Not saved" : pending > 0 ? "Saved without the changes under review" : savedName();
@@ -242,6 +243,11 @@ function StatusBar() {
         </button>
       )}
       <span class="spacer" />
+      {selected > 0 && (
+        <button class="link" type="button" title={keyName("Alt+C")} onClick={quoteSelection}>
+          Add {plural(selected, "line")} to the message
+        </button>
+      )}
       <span>
         Line {line}, column {column}
       </span>

@@ -38,6 +38,10 @@ function items(): readonly (Item | null)[] {
         dialog.value = { kind: "new-project", copy: true };
       },
     },
+    {
+      label: "Open files, an archive or a recording…",
+      run: () => document.querySelector<HTMLInputElement>('input[aria-label="Files to open"]')?.click(),
+    },
     // A phone has no room for these buttons in the bar.
     { label: "Change the colours", run: nextTheme },
     {

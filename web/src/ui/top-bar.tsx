@@ -97,7 +97,7 @@ function OpenButtons() {
         <span class="wide-label">Open folder</span>
       </button>
       <button
-        class="button"
+        class="button open-more"
         type="button"
         aria-label="Open files"
         disabled={opening.value !== null}
@@ -108,7 +108,7 @@ function OpenButtons() {
       </button>
       {!project.value.sample && (
         <button
-          class="button quiet"
+          class="button quiet open-more"
           type="button"
           aria-label="Sample project"
           disabled={opening.value !== null}

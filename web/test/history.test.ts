@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { opsBefore } from "../src/core/history.js";
+import type { Op } from "../src/core/journal.js";
+
+const write = (path: string, at = 0): Op =>
+  ({ op: "write", path, text: path, base: "", step: { kind: "typing", path }, at }) as Op;
+const run = (text: string): readonly Op[] => [
+  { op: "run", text, at: 0 },
+  { op: "response", status: 200, type: "", body: text, whole: true, at: 1 },
+  { op: "end", failed: false, at: 5 },
+];
+const accept: Op = { op: "accept", ids: ["h1"], over: false, path: "a", at: 0 };
+const undo = (kind: "typing" | "accept" | "go back", path: string): Op => ({ op: "undo", step: { kind, path }, at: 0 });
+
+/** Returns the operations as words: `w:a` is an edit of a, `r:one` a run. */
+function words(ops: readonly Op[]): string {
+  const name = (op: Op): string =>
+    op.op === "run" ? `r:${op.text}` : op.op === "write" ? `w:${op.path}` : op.op === "end" ? "" : op.op;
+  return ops
+    .map(name)
+    .filter((word) => word !== "" && word !== "response")
+    .join(" ");
+}
+
+test("runs and decisions from a run on are left out, and edits of the user stay", () => {
+  const ops = [write("a"), ...run("one"), accept, write("b"), ...run("two"), write("c", 3), accept];
+  assert.equal(words(opsBefore(ops, 1)), "w:a r:one accept w:b w:c");
+  assert.equal(words(opsBefore(ops, 0)), "w:a w:b w:c");
+  assert.equal(words(opsBefore(ops, 2)), words(ops));
+  const later = opsBefore(ops, 1).at(-1);
+  assert.equal(later?.at, 0, "an edit during a run is repeated without one");
+});
+
+test("an undone edit does not return", () => {
+  const ops = [...run("one"), write("a"), write("b"), undo("typing", "b"), accept, undo("accept", "a")];
+  assert.equal(words(opsBefore(ops, 0)), "w:a");
+  assert.equal(words(opsBefore([write("a"), ...run("one"), undo("typing", "a")], 0)), "w:a undo");
+});
+
+test("an earlier return to a run counts, unless it was undone", () => {
+  const back: Op = { op: "goBack", run: 1, at: 0 };
+  const ops = [...run("one"), ...run("two"), back, ...run("three")];
+  assert.equal(words(opsBefore(ops, 2)), "r:one");
+  assert.equal(words(opsBefore(ops, 0)), "");
+  const undone = [...run("one"), ...run("two"), back, undo("go back", ""), ...run("three")];
+  assert.equal(words(opsBefore(undone, 2)), "r:one r:two");
+});
