@@ -10,12 +10,9 @@ import "./styles/chat.css";
 import "./styles/start.css";
 import "./styles/more.css";
 import "./styles/phone.css";
-import { adoptEditorStyles } from "./editor/adopted-styles.js";
 import { App } from "./ui/app.js";
 import { loadLater } from "./ui/later.js";
 import { loadMarkdown } from "./ui/markdown.js";
-
-adoptEditorStyles();
 
 // Before the first paint, so that a dark page does not flash white.
 document.documentElement.dataset.theme = loadTheme();

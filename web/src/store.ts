@@ -8,7 +8,7 @@ import { computed, signal } from "@preact/signals";
 import { advise } from "./advice.js";
 import { type ChatState, EMPTY_CHAT } from "./chat-state.js";
 import type { Addition } from "./context.js";
-import { type CursorPlace, EditorController } from "./editor/controller.js";
+import { type CursorPlace, EditorHandle } from "./editor/handle.js";
 import {
   type Dependents,
   describe,
@@ -161,7 +161,7 @@ export const totals = computed(() => {
 export const openHunks = computed(() => pendingHunks(review.value.files.find((file) => file.path === openPath.value)));
 
 /** The editor. `actions/connect-editor.ts` sets its hooks. */
-export const editor = new EditorController();
+export const editor = new EditorHandle();
 
 /** Shows a question and returns the name of the chosen answer, or null if it was cancelled. */
 export function choose(question: Omit<Extract<Dialog, { kind: "choice" }>, "kind" | "answer">): Promise<string | null> {

@@ -1,7 +1,7 @@
 /** Connects the editor's keys and buttons to the actions. The import has this side effect and exports nothing. */
 
 import { pendingHunks } from "../hunk-text.js";
-import { rememberWritten } from "../kept.js";
+import { rememberWritten } from "../written.js";
 import {
   chat,
   currentEngine,

@@ -6,17 +6,22 @@
  */
 import type { ReviewFile } from "../engine.js";
 import { pendingHunks } from "../hunk-text.js";
-import { type KeptHunk, keptHunk, type Outcome, replaceLines, writtenOf } from "../kept.js";
+import type { KeptHunk, Outcome } from "../kept.js";
 import { currentEngine, dialog, waiting } from "../store.js";
+import { writtenOf } from "../written.js";
 import { refresh } from "./refresh.js";
 
 /** Returns the pending hunks of these files in which the user edited lines. */
-export function keptHunks(files: readonly ReviewFile[]): readonly KeptHunk[] {
-  return files.flatMap((file) =>
+export async function keptHunks(files: readonly ReviewFile[]): Promise<readonly KeptHunk[]> {
+  const found = files.flatMap((file) =>
     pendingHunks(file)
       .filter((hunk) => hunk.keptByUser)
-      .map((hunk) => keptHunk(file.path, hunk, writtenOf(hunk.id))),
+      .map((hunk) => [file.path, hunk] as const),
   );
+  if (found.length === 0) return [];
+  // Loaded with the editor, because it compares texts with the editor's library.
+  const { keptHunk } = await import("../kept.js");
+  return found.map(([path, hunk]) => keptHunk(path, hunk, writtenOf(hunk.id)));
 }
 
 /** The action that the choice belongs to. */
@@ -39,11 +44,12 @@ async function carryOut(shown: KeptHunk, outcome: Outcome): Promise<void> {
   const engine = currentEngine();
   const { id, path } = shown;
   // The assistant may have moved the lines since the question was asked.
-  const now = keptHunks(waiting.value).find((hunk) => hunk.id === id) ?? shown;
+  const now = (await keptHunks(waiting.value)).find((hunk) => hunk.id === id) ?? shown;
   if (outcome === "keep") return engine.accept([id], false, path);
   const base = (await engine.read(path)) ?? "";
   await engine.reject([id], "with", path);
   if (outcome === "drop" || shown.texts.old === undefined) return;
+  const { replaceLines } = await import("../kept.js");
   const text = replaceLines(base, now.line, now.lineCount, shown.texts.old);
   await engine.write(path, text, base, { kind: "typing", path });
 }

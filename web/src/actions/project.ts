@@ -19,7 +19,7 @@ import {
   writeBack,
 } from "../folder.js";
 import { plural } from "../hunk-text.js";
-import { forgetWritten, recallWritten } from "../kept.js";
+import { forgetWritten, recallWritten } from "../written.js";
 import {
   browserFolder,
   browserProjects,
@@ -66,6 +66,7 @@ export async function start(): Promise<void> {
   if (id === null || !(await continueProject(id))) {
     // A project then opens at once.
     shared.warm().catch(() => undefined);
+    void editor.load().catch(() => undefined);
   }
   opening.value = null;
   await listProjects();
@@ -242,6 +243,7 @@ async function replaceProject(read: (progress: Progress) => Promise<Project | nu
     await editor.flush();
     if (hasUnsettled() && !(await confirmLeaving())) return;
     opening.value = "Opening…";
+    void editor.load().catch(() => undefined);
     const next = await read((count) => {
       opening.value = `Reading files: ${count.toLocaleString("en")} so far…`;
     });

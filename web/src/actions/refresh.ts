@@ -152,13 +152,13 @@ export async function showOpenFile(): Promise<void> {
   const path = openPath.value;
   if (path === null) return;
   const engine = currentEngine();
-  const snapshot = await engine.snapshot("hunks", path);
+  const [snapshot, controller] = await Promise.all([engine.snapshot("hunks", path), editor.load()]);
   if (engine !== engineOrNull()) return;
   publish(snapshot);
   if (path !== openPath.value || !snapshot.reading) return;
   if ("text" in snapshot.reading) {
     unreadable.value = null;
-    if (editor.shownPath !== path) editor.show(path, snapshot.reading.text, hunksOf(path));
+    if (controller.shownPath !== path) controller.show(path, snapshot.reading.text, hunksOf(path));
   } else {
     unreadable.value = problemOf(path, snapshot.reading);
     editor.hide();

@@ -1,7 +1,7 @@
 /**
  * Carries out the user's decisions on hunks, and undo and redo. Text that was typed before is sent to the engine first.
  */
-import type { Decision } from "../editor/controller.js";
+import type { Decision } from "../editor/handle.js";
 import { dependentsOf, type Step } from "../engine.js";
 import { pendingHunks, plural } from "../hunk-text.js";
 import {
@@ -36,7 +36,8 @@ export async function decide(id: string, decision: Decision): Promise<void> {
       await engine.accept([id], isContested(id), path);
       return true;
     }
-    const kept = keptHunks(waiting.value.filter((file) => file.path === path)).filter((hunk) => hunk.id === id);
+    const inFile = await keptHunks(waiting.value.filter((file) => file.path === path));
+    const kept = inFile.filter((hunk) => hunk.id === id);
     return kept.length > 0 ? settleKept(kept, "reject") : reject([id], path);
   });
   if (done) restoreFocus();
@@ -64,7 +65,7 @@ export function rejectAll(path?: string): Promise<boolean> {
     const affected = waiting.value.filter((file) => path === undefined || file.path === path);
     const count = affected.reduce((sum, file) => sum + pendingHunks(file).length, 0);
     if (count > REJECTED_UNASKED_MAX && !(await confirmReject(count, affected.length))) return false;
-    const kept = keptHunks(affected);
+    const kept = await keptHunks(affected);
     if (!(await settleKept(kept, "reject"))) return false;
     if (kept.length < count) await currentEngine().rejectAll(path ?? null);
     return true;

@@ -33,7 +33,7 @@ export async function save(only?: string): Promise<void> {
       return;
     }
     // Lines of the user with words of the assistant would be saved, although their hunks are not accepted.
-    if (!(await settleKept(keptHunks(waiting.value.filter((file) => paths.includes(file.path))), "save"))) return;
+    if (!(await settleKept(await keptHunks(waiting.value.filter((file) => paths.includes(file.path))), "save"))) return;
     const { directory } = project.value;
     const done = directory ? await saveToDirectory(directory, paths) : await saveAsDownload(paths);
     await refresh();

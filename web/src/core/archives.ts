@@ -3,6 +3,8 @@ import { fromZip } from "emend";
 import { decode, FILE_BYTES_MAX, FILES_MAX, SKIPPED_FOLDERS, TOTAL_BYTES_MAX } from "../limits.js";
 import type { Contents } from "./protocol.js";
 
+export { toZip } from "emend";
+
 /** Unpacks an archive. If all files are in one folder, as in downloads of repositories, that folder is left out. */
 export async function unzip(archive: Blob): Promise<{ files: Contents; skipped: readonly string[] }> {
   const skippedFolders = new Set<string>();

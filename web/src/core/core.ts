@@ -13,7 +13,6 @@ import {
   memoryStore,
   type Run,
   type SessionStore,
-  toZip,
 } from "emend";
 import { DEFAULT_OPTIONS, modelOf, type Options, type Settings } from "../settings.js";
 import { Approvals } from "./approvals.js";
@@ -297,8 +296,8 @@ export class Core implements CoreApi {
     return this.#engine.files.diff();
   }
 
-  zip(files: Contents): Promise<Uint8Array> {
-    return toZip(files);
+  async zip(files: Contents): Promise<Uint8Array> {
+    return (await import("./archives.js")).toZip(files);
   }
 
   exportFiles(): Promise<Contents> {
@@ -306,7 +305,7 @@ export class Core implements CoreApi {
   }
 
   async zipAll(pending: boolean): Promise<Uint8Array> {
-    return toZip(await this.#engine.files.export({ pending }));
+    return this.zip(await this.#engine.files.export({ pending }));
   }
 
   search(pattern: string, ignoreCase: boolean): Promise<readonly FileMatches[]> {

@@ -18,6 +18,7 @@ import {
 } from "@codemirror/view";
 import type { Hunk } from "../engine.js";
 import { altLetter } from "../keys.js";
+import { adoptEditorStyles } from "./adopted-styles.js";
 import { fromEngine, OpenDocument } from "./document.js";
 import { loadFind } from "./find.js";
 import { hunkAtCursor, hunkDisplay, neighbourHunk, type PlacedHunk, placedHunks, setHunks } from "./hunks.js";
@@ -74,6 +75,8 @@ interface OpenFile {
 
 /** Without a file the editor is hidden, but its styles are added. */
 const EMPTY = EditorState.create({});
+
+adoptEditorStyles();
 
 export class EditorController {
   #connected: EditorHooks | null = null;

@@ -10,7 +10,7 @@ import { openFile } from "../actions/edit.js";
 import { acceptAll, decide, decideTogether, rejectAll, stepName, undo } from "../actions/review.js";
 import { downloadPatch, save } from "../actions/save.js";
 import { type Coloured, type Colourer, loadColourer, segments } from "../editor/colours.js";
-import type { Decision } from "../editor/controller.js";
+import type { Decision } from "../editor/handle.js";
 import type { Hunk, ReviewFile } from "../engine.js";
 import { equalHunks } from "../equal-hunks.js";
 import {
