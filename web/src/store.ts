@@ -110,9 +110,11 @@ export const openPath = signal<string | null>(null);
 export const unreadable = signal<string | null>(null);
 export const view = signal<View>("editor");
 export const pane = signal<Pane>("text");
+/** Whether Markdown files are shown as they read, instead of their text. */
+export const preview = signal(false);
 /** Paths of the files with a tab, in the order of their opening. */
 export const tabs = signal<readonly string[]>([]);
-export const cursor = signal<CursorPlace>({ line: 1, column: 1, hunk: -1, selected: 0 });
+export const cursor = signal<CursorPlace>({ line: 1, column: 1, hunk: -1, selected: 0, lines: 1 });
 export const chat = signal<ChatState>(EMPTY_CHAT);
 /** The conversations of the project. That of `conversation` is in `chat`. */
 export const chats = signal<readonly ChatState[]>([EMPTY_CHAT]);

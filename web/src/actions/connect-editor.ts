@@ -1,7 +1,6 @@
 /** Connects the editor's keys and buttons to the actions. The import has this side effect and exports nothing. */
 
 import { pendingHunks } from "../hunk-text.js";
-import { rememberWritten } from "../written.js";
 import {
   chat,
   currentEngine,
@@ -14,6 +13,7 @@ import {
   toast,
   waiting,
 } from "../store.js";
+import { rememberWritten } from "../written.js";
 import { quoteSelection } from "./additions.js";
 import { goToNextFile, takeBack, takeOver } from "./edit.js";
 import { refresh } from "./refresh.js";

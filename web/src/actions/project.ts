@@ -19,7 +19,6 @@ import {
   writeBack,
 } from "../folder.js";
 import { plural } from "../hunk-text.js";
-import { forgetWritten, recallWritten } from "../written.js";
 import {
   browserFolder,
   browserProjects,
@@ -54,6 +53,7 @@ import {
   unsaved,
 } from "../store.js";
 import { foldedAtFirst } from "../tree.js";
+import { forgetWritten, recallWritten } from "../written.js";
 import { resetChats, showChat } from "./conversations.js";
 import { openFile } from "./edit.js";
 import { refresh, resetState } from "./refresh.js";

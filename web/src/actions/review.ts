@@ -139,9 +139,12 @@ async function attempt(decision: Decision, action: () => Promise<boolean>): Prom
     const settled = Math.max(1, before - totals.value.changes);
     const left = totals.value.changes;
     const verb = decision === "accept" ? "Accepted" : "Rejected";
-    notify(`${verb} ${plural(settled, "change")}. ${left === 0 ? "None left." : `${left} left to review.`}`, {
-      undo: true,
-    });
+    notify(
+      `${verb} ${plural(settled, "change")}. ${left === 0 ? "None left." : `${left.toLocaleString("en")} left to review.`}`,
+      {
+        undo: true,
+      },
+    );
     return true;
   } catch (error) {
     showError(error);

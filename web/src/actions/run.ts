@@ -256,6 +256,7 @@ export function leaveRun(): void {
 
 /** Carries out the consequences of an event outside of the conversation. */
 function follow(event: AgentEvent): void {
+  if (event.kind === "USER_INPUT") void readRuns().catch(showError);
   if (event.kind === "STEERING_RETURNED") takeBackMessage(event.data.content);
   if (event.kind === "FILE_CHANGED") {
     const { path } = event.data;

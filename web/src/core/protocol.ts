@@ -1,7 +1,7 @@
 /** Messages between the page and the worker that runs the engine. All of them can be cloned. */
 import type { AgentEvent, CanvasState, FileInfo, FileMatches, Review, ReviewFile } from "emend";
-import type { Written } from "../written.js";
 import type { Options, Settings } from "../settings.js";
+import type { Written } from "../written.js";
 import type { Decision } from "./journal.js";
 
 export type { Decision } from "./journal.js";

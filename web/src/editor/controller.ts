@@ -33,6 +33,8 @@ export interface CursorPlace {
   readonly hunk: number;
   /** Number of selected lines, 0 without a selection. */
   readonly selected: number;
+  /** Number of lines of the text. */
+  readonly lines: number;
 }
 
 /** Lines of the shown file. */
@@ -302,7 +304,12 @@ export class EditorController {
     const line = state.doc.lineAt(head);
     const { from, to } = this.selection ?? { from: 1, to: 0 };
     const place = { line: line.number, column: head - line.from + 1, hunk: hunkAtCursor(state) };
-    this.#hooks.moved({ ...place, selected: to - from + 1 });
+    this.#hooks.moved({ ...place, selected: to - from + 1, lines: state.doc.lines });
+  }
+
+  /** The text of the shown file as the user sees it, or null. */
+  get text(): string | null {
+    return this.#shown ? (this.#view?.state ?? this.#shown.state).doc.toString() : null;
   }
 
   /** The lines that the selection touches, whole; null without a selection. */

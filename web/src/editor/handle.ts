@@ -71,6 +71,10 @@ export class EditorHandle {
     return this.#controller?.selection ?? null;
   }
 
+  get text(): string | null {
+    return this.#controller?.text ?? null;
+  }
+
   hide(): void {
     this.#controller?.hide();
   }

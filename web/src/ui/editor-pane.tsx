@@ -16,7 +16,9 @@ import {
   openHunks,
   opening,
   openPath,
+  preview,
   project,
+  review,
   tabs,
   totals,
   unreadable,
@@ -27,6 +29,7 @@ import {
 import { baseName, folderOf } from "../tree.js";
 import { Icon } from "./icons.js";
 import { later } from "./later.js";
+import { Markdown } from "./markdown.js";
 import { ToolButton } from "./top-bar.js";
 
 const ReviewPane = later(async () => (await import("./review-pane.js")).ReviewPane);
@@ -170,6 +173,19 @@ function HunkBar() {
         onClick={() => editor.step(1)}
       />
       <span class="spacer" />
+      {isMarkdown(path) && (
+        <button
+          class="button small quiet"
+          type="button"
+          aria-pressed={preview.value}
+          title="Show the text as it reads"
+          onClick={() => {
+            preview.value = !preview.value;
+          }}
+        >
+          Preview
+        </button>
+      )}
       <button class="button small" type="button" disabled={none} onClick={() => void rejectAll(path ?? undefined)}>
         Reject file
       </button>
@@ -180,15 +196,61 @@ function HunkBar() {
   );
 }
 
+function isMarkdown(path: string | null): boolean {
+  return path !== null && /\.(md|markdown)$/i.test(path);
+}
+
+/** The open Markdown file as it reads, with the changes under review. It follows the text while it changes. */
+function Preview() {
+  const box = useRef<HTMLDivElement>(null);
+  // Drawn again when the text changes by the user or the assistant.
+  void [cursor.value, review.value];
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex lint/a11y/useSemanticElements: the keyboard must be able to scroll it.
+    <div class="preview" ref={box} tabIndex={0} role="group" aria-label={`Preview of ${openPath.value}`}>
+      <Markdown text={editor.text ?? ""} />
+    </div>
+  );
+}
+
+/** Number of marks beside the scroll bar. More would be one block of colour. */
+const MARKS_MAX = 300;
+
+/** Marks beside the scroll bar, at the places of the changes in the file. */
+function Marks() {
+  const hunks = openHunks.value;
+  if (hunks.length === 0 || hunks.length > MARKS_MAX) return null;
+  const { lines } = cursor.value;
+  return (
+    <div class="marks" aria-hidden="true">
+      {hunks.map((hunk) => (
+        // biome-ignore lint/a11y/noStaticElementInteractions: for the mouse; keys move between changes.
+        <span
+          key={hunk.id}
+          class={hunk.keptByUser || hunk.contested ? "mark mine" : hunk.newLines === 0 ? "mark removed" : "mark"}
+          style={{ top: `${(100 * Math.max(hunk.newStart - 1, 0)) / Math.max(lines, 1)}%` }}
+          onMouseDown={(event) => {
+            event.preventDefault();
+            editor.goToHunk(hunk.id);
+          }}
+        />
+      ))}
+    </div>
+  );
+}
+
 function Canvas() {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => (host.current ? editor.mount(host.current) : undefined), []);
   const held = leaseHeld.value;
   const busy = opening.value;
+  const previewed = preview.value && isMarkdown(openPath.value);
   const empty = openPath.value === null || unreadable.value !== null || busy !== null;
   return (
     <div class={held ? "canvas leased" : "canvas"} title={held ? "Assistant editing canvas…" : undefined}>
-      <div class="editor-host" ref={host} hidden={empty} />
+      <div class="editor-host" ref={host} hidden={empty || previewed} />
+      {!empty && !previewed && <Marks />}
+      {!empty && previewed && <Preview />}
       {empty && (
         <div class="empty" role="status">
           <Icon name="file" size={28} />

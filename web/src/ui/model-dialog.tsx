@@ -1,6 +1,8 @@
 /** The model dialog: the offline model, or a provider with the user's own key. */
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { chooseModel } from "../actions/run.js";
+import { type Check, checkModel, findLocal, type LocalServer } from "../model-check.js";
 import {
   isKeyOfOther,
   newReader,
@@ -14,6 +16,9 @@ import {
 import { chat, settings } from "../store.js";
 import { Icon } from "./icons.js";
 import { closeDialog, Modal } from "./modal.js";
+
+/** The models that the server listed when it was checked last. */
+const listed = signal<readonly string[]>([]);
 
 /** The values that the user has entered for a provider. */
 type Entered = Pick<Settings, "apiKey" | "model" | "baseUrl">;
@@ -84,10 +89,11 @@ export function ModelDialog() {
         ) : (
           <ProviderFields provider={chosen.value.provider} chosen={chosen.value} set={setByUser} withheld={withheld} />
         )}
+        {chosen.value.provider !== "offline" && <CheckRow settings={trimmed} set={set} problem={problem} />}
         {reader !== null && (
           <p class="field-warning" role="note">
             <Icon name="warning" size={14} /> Your next message sends this conversation, with the file contents in it,
-            to {reader}. To start a new conversation, open the project again.
+            to {reader}. “New conversation” above the messages starts without it.
           </p>
         )}
         <p class="field-problem" role="alert">
@@ -103,6 +109,73 @@ export function ModelDialog() {
         </div>
       </form>
     </Modal>
+  );
+}
+
+interface CheckProps {
+  readonly settings: Settings;
+  readonly set: Set;
+  /** Why the settings cannot be used, so that there is nothing to check. */
+  readonly problem: string | null;
+}
+
+/** Checks the settings against the server, and finds servers on this computer. Nothing is sent before a click. */
+function CheckRow({ settings: checked, set, problem }: CheckProps) {
+  const result = useSignal<Check | null>(null);
+  const busy = useSignal(false);
+  const servers = useSignal<readonly LocalServer[] | null>(null);
+  const identity = `${checked.provider} ${checked.baseUrl} ${checked.model} ${checked.apiKey}`;
+  useEffect(() => {
+    result.value = null;
+  }, [identity]);
+  const check = (): void => {
+    busy.value = true;
+    void checkModel(checked).then((found) => {
+      busy.value = false;
+      result.value = found;
+      if (found.models.length > 0) listed.value = found.models;
+    });
+  };
+  const find = (): void => {
+    busy.value = true;
+    void findLocal().then((found) => {
+      busy.value = false;
+      servers.value = found;
+    });
+  };
+  const isLocal = checked.provider === "openai_compatible";
+  return (
+    <>
+      <div class="model-check">
+        <button class="button small" type="button" disabled={busy.value || problem !== null} onClick={check}>
+          Check
+        </button>
+        {isLocal && (
+          <button class="button small" type="button" disabled={busy.value} onClick={find}>
+            Find servers on this computer
+          </button>
+        )}
+        <span role="status" class={result.value === null ? "faint" : result.value.ok ? "good" : "bad"}>
+          {busy.value
+            ? "Asking…"
+            : (result.value?.text ?? (servers.value?.length === 0 ? "No server answers on this computer." : ""))}
+        </span>
+      </div>
+      {isLocal && servers.value !== null && servers.value.length > 0 && (
+        <ul class="chips" aria-label="Servers on this computer">
+          {servers.value.flatMap((server) =>
+            server.models.map(({ id, window }) => (
+              <li key={`${server.baseUrl} ${id}`}>
+                <button class="chip" type="button" onClick={() => set({ baseUrl: server.baseUrl, model: id })}>
+                  {server.name}: {id}
+                  {window !== null && <span class="faint"> {window.toLocaleString("en")} tokens</span>}
+                </button>
+              </li>
+            )),
+          )}
+        </ul>
+      )}
+    </>
   );
 }
 
@@ -204,7 +277,7 @@ function ProviderFields({ provider, chosen, set, withheld }: ProviderProps) {
           onInput={(event) => set({ model: event.currentTarget.value })}
         />
         <datalist id="known-models">
-          {models.map((name) => (
+          {[...new Set([...models, ...listed.value])].map((name) => (
             <option key={name} value={name} />
           ))}
         </datalist>

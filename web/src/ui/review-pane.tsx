@@ -4,87 +4,199 @@
  * Removed and added lines differ by a sign, and for screen readers by a word, not by colour alone. The keys work while
  * the focus is in the list.
  */
-import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";
 import { acceptAll, decide, decideTogether, rejectAll, stepName, undo } from "../actions/review.js";
+import { chooseOptions } from "../actions/run.js";
 import { downloadPatch, save } from "../actions/save.js";
-import { type Coloured, type Colourer, loadColourer, segments } from "../editor/colours.js";
+import { type Colourer, loadColourer } from "../editor/colours.js";
 import type { Decision } from "../editor/handle.js";
 import type { Hunk, ReviewFile } from "../engine.js";
 import { equalHunks } from "../equal-hunks.js";
-import {
-  countLines,
-  hunkSummary,
-  linesPhrase,
-  pendingHunks,
-  plural,
-  signed,
-  tightSpans,
-  withoutBreak,
-} from "../hunk-text.js";
-import { userLines } from "../kept.js";
+import { countLines, pendingHunks, plural, signed } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
-import { project, steps, totals, unsaved, waiting } from "../store.js";
+import { hunksBefore, lastOnly, options, project, steps, totals, unsaved, waiting } from "../store.js";
 import { baseName, folderOf } from "../tree.js";
+import { cardHeight, HunkCard, lastLine, replacedLines } from "./hunk-card.js";
 import { Icon } from "./icons.js";
+import { Lazy } from "./lazy.js";
 
-/** Number of files, and of hunks per file, that are rendered at first. The user can show more. */
-const FILES_SHOWN = 60;
-const HUNKS_SHOWN = 50;
+/** The files of the review that are shown, and what the bulk buttons act on. */
+interface Shown {
+  readonly files: readonly ReviewFile[];
+  /** Whether only the changes of the last task are shown. */
+  readonly filtered: boolean;
+}
+
+function shownFiles(): Shown {
+  const before = hunksBefore.value;
+  if (!lastOnly.value || before.size === 0) return { files: waiting.value, filtered: false };
+  const files = waiting.value.flatMap((file): ReviewFile[] => {
+    const hunks = file.hunks.filter((hunk) => !before.has(hunk.id));
+    return hunks.length === 0 ? [] : [{ ...file, hunks }];
+  });
+  return { files, filtered: true };
+}
 
 export function ReviewPane() {
-  const { changes, added, removed, files } = totals.value;
   const list = useRef<HTMLDivElement>(null);
-  const shown = useSignal(FILES_SHOWN);
-  if (changes === 0) return <NothingLeft />;
+  if (totals.value.changes === 0) return <NothingLeft />;
+  const { files, filtered } = shownFiles();
+  let above = 0;
   return (
     <div class="review">
-      <div class="file-bar" role="toolbar" aria-label="All changes">
-        <span>
-          {plural(changes, "change")} in {plural(files, "file")}
-        </span>
-        <span class="plus">{signed(added, "+")}</span>
-        <span class="minus">{signed(removed, "−")}</span>
-        <span class="spacer" />
-        <button class="button small quiet" type="button" onClick={() => void downloadPatch()}>
-          <Icon name="patch" size={14} /> Patch
-        </button>
-        <button class="button small" type="button" onClick={() => void rejectAll()}>
-          Reject all
-        </button>
-        <button class="button small primary" type="button" onClick={() => void acceptAll()}>
-          Accept all
-        </button>
-      </div>
+      <Toolbar files={files} filtered={filtered} />
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the cards, which have the focus. */}
       <div class="review-list" ref={list} onKeyDown={(event) => onListKey(event, list.current)}>
-        <EqualChanges />
-        {waiting.value.slice(0, shown.value).map((file) => (
-          <FileSection key={file.path} file={file} />
-        ))}
-        {files > shown.value && (
-          <button
-            class="link more"
-            type="button"
-            onClick={() => {
-              shown.value += FILES_SHOWN;
-            }}
-          >
-            Show more of the {files - shown.value} files left
-          </button>
-        )}
+        <EqualChanges files={files} />
+        {files.length === 0 && <p class="faint">The last task left no change to review.</p>}
+        {files.map((file) => {
+          const height = sectionHeight(file);
+          const initial = above < DRAWN_AT_FIRST;
+          above += height;
+          return (
+            <Lazy key={file.path} estimate={height} initial={initial}>
+              {() => <FileSection file={file} filtered={filtered} />}
+            </Lazy>
+          );
+        })}
       </div>
     </div>
   );
+}
+
+/** Height in pixels that is drawn before it is known what is visible. */
+const DRAWN_AT_FIRST = 2_400;
+/** Number of hunks that are drawn together when they come into view. */
+const GROUP_HUNKS = 12;
+const HEAD_HEIGHT = 54;
+
+function sectionHeight(file: ReviewFile): number {
+  if (collapsed.value.has(file.path)) return HEAD_HEIGHT;
+  return HEAD_HEIGHT + pendingHunks(file).reduce((sum, hunk) => sum + cardHeight(hunk), 0);
+}
+
+/** Paths of the files whose hunks are hidden. */
+const collapsed = signal<ReadonlySet<string>>(new Set());
+
+/** The decision that the pointer or the focus is at: the toolbar says what it would do. */
+const pointed = signal<Decision | null>(null);
+
+function Toolbar({ files, filtered }: Shown) {
+  const hunks = files.flatMap(pendingHunks);
+  const [added, removed] = [sum(hunks, "added"), sum(hunks, "removed")];
+  const ids = hunks.map((hunk) => hunk.id);
+  const what = bulkSummary(files, hunks);
+  const act = (kind: Decision): void => {
+    if (filtered) void decideTogether(ids, kind);
+    else void (kind === "accept" ? acceptAll() : rejectAll());
+  };
+  const { sideBySide } = options.value;
+  return (
+    <div class="file-bar" role="toolbar" aria-label="All changes">
+      {pointed.value === null ? (
+        <span class="bulk-note">
+          {plural(hunks.length, "change")} in {plural(files.length, "file")}{" "}
+          <span class="plus">{signed(added, "+")}</span> <span class="minus">{signed(removed, "−")}</span>
+        </span>
+      ) : (
+        <span class="bulk-note">{what[pointed.value]}</span>
+      )}
+      <span class="spacer" />
+      {hunksBefore.value.size > 0 && (
+        <button
+          class="button small quiet"
+          type="button"
+          aria-pressed={lastOnly.value}
+          title="Show only the changes of the last task"
+          onClick={() => {
+            lastOnly.value = !lastOnly.value;
+          }}
+        >
+          <Icon name="clock" size={14} /> <span class="wide-only">Last task</span>
+        </button>
+      )}
+      <button
+        class="button small quiet wide-only"
+        type="button"
+        aria-pressed={sideBySide}
+        title="Old and new lines side by side"
+        onClick={() => void chooseOptions({ ...options.value, sideBySide: !sideBySide })}
+      >
+        <Icon name="split" size={14} /> <span class="widest-only">Side by side</span>
+      </button>
+      <button
+        class="button small quiet hide-phone"
+        type="button"
+        aria-label="Patch"
+        onClick={() => void downloadPatch()}
+      >
+        <Icon name="patch" size={14} /> <span class="wide-only">Patch</span>
+      </button>
+      <BulkButton kind="reject" text={filtered ? "Reject these" : "Reject all"} what={what.reject} act={act} />
+      <BulkButton kind="accept" text={filtered ? "Accept these" : "Accept all"} what={what.accept} act={act} />
+    </div>
+  );
+}
+
+interface BulkProps {
+  readonly kind: Decision;
+  readonly text: string;
+  /** What the button does, in words. */
+  readonly what: string;
+  readonly act: (kind: Decision) => void;
+}
+
+/** A button that decides on many changes. It says what it will touch before it is pressed. */
+function BulkButton({ kind, text, what, act }: BulkProps) {
+  const point = (at: Decision | null) => () => {
+    pointed.value = at;
+  };
+  useEffect(() => point(null), []);
+  return (
+    <button
+      class={kind === "accept" ? "button small primary" : "button small"}
+      type="button"
+      title={what}
+      aria-description={what}
+      onMouseEnter={point(kind)}
+      onMouseLeave={point(null)}
+      onFocus={point(kind)}
+      onBlur={point(null)}
+      onClick={() => act(kind)}
+    >
+      {text}
+    </button>
+  );
+}
+
+/** Says what accepting or rejecting these changes will touch. */
+function bulkSummary(files: readonly ReviewFile[], hunks: readonly Hunk[]): Record<Decision, string> {
+  const contested = hunks.filter((hunk) => hunk.contested).length;
+  const mine = hunks.filter((hunk) => hunk.keptByUser).length;
+  const deleted = files.filter((file) => file.operation === "delete").length;
+  const created = files.filter((file) => file.operation === "create").length;
+  const where = `in ${plural(files.length, "file")}`;
+  const kinds = [
+    ...(created > 0 ? [`creates ${plural(created, "file")}`] : []),
+    ...(deleted > 0 ? [`deletes ${plural(deleted, "file")}`] : []),
+    ...(contested > 0 ? [`${contested} that conflict with your edits stay`] : []),
+  ];
+  const accept = [`Accepts ${plural(hunks.length - contested, "change")} ${where}`, ...kinds].join(" · ");
+  const reject = [
+    `Rejects ${plural(hunks.length, "change")} ${where}`,
+    ...(mine > 0 ? [`asks about your lines in ${mine} of them`] : ["your own lines stay"]),
+  ].join(" · ");
+  return { accept, reject };
 }
 
 /** Number of groups of equal changes that are listed. */
 const GROUPS_SHOWN = 5;
 
 /** Changes that are the same in many places, to decide on them as one. */
-function EqualChanges() {
-  const groups = equalHunks(waiting.value).slice(0, GROUPS_SHOWN);
+function EqualChanges({ files }: { files: readonly ReviewFile[] }) {
+  const groups = equalHunks(files).slice(0, GROUPS_SHOWN);
   if (groups.length === 0) return null;
   return (
     <section class="review-file equal" aria-label="Equal changes">
@@ -171,8 +283,7 @@ function NothingLeft() {
 
 const OPERATIONS: Record<ReviewFile["operation"], string> = { create: "new file", update: "", delete: "deleted" };
 
-function FileSection({ file }: { file: ReviewFile }) {
-  const all = useSignal(false);
+function FileSection({ file, filtered }: { file: ReviewFile; filtered: boolean }) {
   const hunks = pendingHunks(file);
   const colour = useSignal<Colourer | null>(null);
   useEffect(() => {
@@ -183,10 +294,34 @@ function FileSection({ file }: { file: ReviewFile }) {
       () => undefined,
     );
   }, [file.path]);
-  const shown = all.value ? hunks : hunks.slice(0, HUNKS_SHOWN);
+  const isClosed = collapsed.value.has(file.path);
+  const fold = (): void => {
+    const next = new Set(collapsed.value);
+    if (!next.delete(file.path)) next.add(file.path);
+    collapsed.value = next;
+  };
+  const decideFile = (kind: Decision): void => {
+    if (filtered)
+      void decideTogether(
+        hunks.map((hunk) => hunk.id),
+        kind,
+      );
+    else void (kind === "accept" ? acceptAll(file.path) : rejectAll(file.path));
+  };
   return (
     <section class="review-file" aria-label={`${file.path}, ${plural(hunks.length, "change")}`}>
       <header class="review-head">
+        <button
+          class="fold"
+          type="button"
+          aria-label={`${isClosed ? "Show" : "Hide"} the changes of ${file.path}`}
+          aria-expanded={!isClosed}
+          onClick={fold}
+        >
+          <span class={isClosed ? "twist" : "twist open"}>
+            <Icon name="chevron" size={12} />
+          </span>
+        </button>
         <button class="link path" type="button" title={file.path} onClick={() => void openFile(file.path, "first")}>
           <span class="path-folder">{reveal(folderOf(file.path))}</span>
           <span class="path-name">{reveal(baseName(file.path))}</span>
@@ -199,167 +334,92 @@ function FileSection({ file }: { file: ReviewFile }) {
           class="button small"
           type="button"
           aria-label={`Reject file ${file.path}`}
-          onClick={() => void rejectAll(file.path)}
+          title={`Rejects ${plural(hunks.length, "change")}`}
+          onClick={() => decideFile("reject")}
         >
-          Reject file
+          Reject<span class="hide-phone"> file</span>
         </button>
         <button
           class="button small"
           type="button"
           aria-label={`Accept file ${file.path}`}
-          onClick={() => void acceptAll(file.path)}
+          title={`Accepts ${plural(hunks.length, "change")}`}
+          onClick={() => decideFile("accept")}
         >
-          Accept file
+          Accept<span class="hide-phone"> file</span>
         </button>
       </header>
-      <ol class="hunks">
-        {shown.map((hunk, index) => (
-          <HunkCard
-            key={hunk.id}
-            hunk={hunk}
-            path={file.path}
-            number={index + 1}
-            total={hunks.length}
-            after={lastLine(hunks[index - 1])}
-            colour={colour.value}
-            shift={hunks.slice(0, index).reduce((sum, above) => sum + replacedLines(above), 0)}
-          />
-        ))}
-      </ol>
-      {shown.length < hunks.length && (
-        <button
-          class="link more"
-          type="button"
-          onClick={() => {
-            all.value = true;
-          }}
-        >
-          Show {hunks.length - shown.length} more
-        </button>
-      )}
+      {!isClosed && <Cards file={file} hunks={hunks} colour={colour.value} />}
     </section>
   );
 }
 
-type Line = Hunk["lines"][number];
-
-/** Number of lines of a hunk that are rendered at first. */
-const LINES_SHOWN = 400;
-
-interface CardProps {
-  readonly hunk: Hunk;
-  readonly path: string;
-  readonly number: number;
-  readonly total: number;
-  /** The last visible line that the card above shows. */
-  readonly after: number;
-  /** Number of lines by which the engine counts the old lines too high. */
-  readonly shift: number;
+interface CardsProps {
+  readonly file: ReviewFile;
+  readonly hunks: readonly Hunk[];
   readonly colour: Colourer | null;
 }
 
-function HunkCard(props: CardProps) {
-  const { hunk, path, number, total, after, shift, colour } = props;
-  const all = useSignal(false);
-  const mine = userLines(hunk);
-  const isMine = (line: Line): boolean => line.newNumber !== undefined && mine.has(line.newNumber);
-  // Unchanged lines that the hunk above shows already are not repeated.
-  const lines = hunk.lines.filter((line) => line.kind !== "context" || (line.newNumber ?? 0) > after);
-  const shown = all.value ? lines : lines.slice(0, LINES_SHOWN);
-  const colours = useMemo(() => coloursOf(shown, colour), [hunk, colour, shown.length]);
-  const name = `change ${number} of ${total} in ${path}`;
-  return (
-    <li
-      class="hunk-card"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a card takes the keys y and n.
-      tabIndex={0}
-      data-hunk={hunk.id}
-      data-path={path}
-      aria-label={`Change ${number} of ${total}, ${path}, ${hunkSummary(hunk)}, pending`}
-    >
-      <div class="hunk-bar">
-        <button class="link hunk-label" type="button" onClick={() => void openFile(path, hunk.id)}>
-          {capital(linesPhrase(hunk))}
-        </button>
-        <span class="hunk-size">
-          <span class="plus">{signed(countLines(hunk, "added"), "+")}</span>{" "}
-          <span class="minus">{signed(countLines(hunk, "removed"), "−")}</span>
-        </span>
-        {hunk.keptByUser && <span class="hunk-kept">you edited this</span>}
-        {hunk.contested && <span class="hunk-kept">conflicts with your edit</span>}
-        <span class="spacer" />
-        <DecideButton kind="reject" name={name} hunk={hunk} />
-        <DecideButton kind="accept" name={name} hunk={hunk} />
-      </div>
-      <div class="hunk-lines">
-        {shown.map((line, index) => (
-          <div class={`diff-line ${isMine(line) ? "mine" : line.kind}`} key={index}>
-            <span class="line-number">{isMine(line) ? "" : oldNumber(hunk, line, shift)}</span>
-            <span class="line-number">{line.newNumber ?? ""}</span>
-            <span class="sign" aria-hidden="true">
-              {SIGNS[line.kind]}
-            </span>
-            <span class="visually-hidden">{isMine(line) ? "yours: " : WORDS[line.kind]}</span>
-            <code>{drawn(withoutBreak(line.text), colours.get(line) ?? [], line.spans)}</code>
-          </div>
-        ))}
-        {!all.value && lines.length > LINES_SHOWN && (
-          <button
-            class="link more"
-            type="button"
-            onClick={() => {
-              all.value = true;
-            }}
-          >
-            Show {(lines.length - LINES_SHOWN).toLocaleString("en")} more lines
-          </button>
-        )}
-        {hunk.contested && <Yours lines={hunk.yours ?? []} />}
-      </div>
-    </li>
-  );
-}
-
-/** The lines that a contested hunk would replace. */
-function Yours({ lines }: { lines: readonly string[] }) {
-  if (lines.length === 0) return <p class="faint">You deleted these lines since.</p>;
+/** The cards of a file, in groups that are drawn when they come into view. */
+function Cards({ file, hunks, colour }: CardsProps) {
+  let [above, shift] = [0, 0];
+  const groups: {
+    readonly from: number;
+    readonly height: number;
+    readonly initial: boolean;
+    readonly shifts: number[];
+  }[] = [];
+  for (let from = 0; from < hunks.length; from += GROUP_HUNKS) {
+    const group = hunks.slice(from, from + GROUP_HUNKS);
+    const height = group.reduce((total, hunk) => total + cardHeight(hunk), 0);
+    const shifts = group.map((hunk) => {
+      const before = shift;
+      shift += replacedLines(hunk);
+      return before;
+    });
+    groups.push({ from, height, initial: above < DRAWN_AT_FIRST, shifts });
+    above += height;
+  }
   return (
     <>
-      <p class="faint">Your lines, which Accept replaces:</p>
-      {lines.map((line, index) => (
-        <div class="diff-line context" key={index}>
-          <code>{withoutBreak(line)}</code>
-        </div>
+      {groups.map(({ from, height, initial, shifts }) => (
+        <Lazy key={from} estimate={height} initial={initial}>
+          {() => (
+            <ol class="hunks" start={from + 1}>
+              {hunks.slice(from, from + GROUP_HUNKS).map((hunk, index) => (
+                <HunkCard
+                  key={hunk.id}
+                  hunk={hunk}
+                  path={file.path}
+                  number={from + index + 1}
+                  total={hunks.length}
+                  after={lastLine(hunks[from + index - 1])}
+                  colour={colour}
+                  shift={shifts[index] ?? 0}
+                  onDecide={(card, id, kind, selector) => void decideInList(card, id, kind, selector)}
+                />
+              ))}
+            </ol>
+          )}
+        </Lazy>
       ))}
     </>
-  );
-}
-
-const SIGNS = { added: "+", removed: "−", context: "" } as const;
-const WORDS = { added: "added: ", removed: "removed: ", context: "" } as const;
-
-function DecideButton({ kind, name, hunk }: { kind: Decision; name: string; hunk: Hunk }) {
-  const text = kind === "accept" ? "Accept" : "Reject";
-  const onClick = (event: MouseEvent): void => {
-    const card = (event.currentTarget as HTMLElement).closest<HTMLElement>(".hunk-card");
-    void decideInList(card, hunk.id, kind, `.hunk-button.${kind}`);
-  };
-  return (
-    <button class={`hunk-button ${kind}`} type="button" aria-label={`${text} ${name}`} onClick={onClick}>
-      {text}
-    </button>
   );
 }
 
 /** Carries out a decision, then focuses the card that takes the place of this one. */
 async function decideInList(card: HTMLElement | null, id: string, kind: Decision, selector: string): Promise<void> {
   const list = card?.closest(".review-list") ?? null;
-  const index = card === null ? -1 : cardsOf(list).indexOf(card);
+  const shown = cardsOf(list);
+  const index = card === null ? -1 : shown.indexOf(card);
+  const follows = shown[index + 1]?.dataset.hunk;
   await decide(id, kind);
   // The list renders in a microtask after the state changed.
   await new Promise(requestAnimationFrame);
   const cards = cardsOf(list);
-  const next = cards[Math.min(index, cards.length - 1)];
+  const stays = cards.find((each) => each.dataset.hunk === id);
+  const after = cards.find((each) => each.dataset.hunk === follows);
+  const next = stays ?? after ?? cards[Math.min(index, cards.length - 1)];
   if (!next) return document.querySelector<HTMLElement>(".review-end")?.focus();
   (selector === "" ? next : next.querySelector<HTMLElement>(selector))?.focus();
 }
@@ -375,8 +435,8 @@ function onListKey(event: KeyboardEvent, list: HTMLElement | null): void {
   const cards = cardsOf(list);
   const index = card === null ? -1 : cards.indexOf(card);
   const onCard = event.target === card;
-  if (event.key === "j" || (onCard && event.key === "ArrowDown")) cards[Math.min(index + 1, cards.length - 1)]?.focus();
-  else if (event.key === "k" || (onCard && event.key === "ArrowUp")) cards[Math.max(index - 1, 0)]?.focus();
+  if (event.key === "j" || (onCard && event.key === "ArrowDown")) step(list, cards, index, 1);
+  else if (event.key === "k" || (onCard && event.key === "ArrowUp")) step(list, cards, index, -1);
   else if (event.key === "y" && id) void decideInList(card, id, "accept", "");
   else if (event.key === "n" && id) void decideInList(card, id, "reject", "");
   else if (event.key === "u") void undo();
@@ -385,62 +445,22 @@ function onListKey(event: KeyboardEvent, list: HTMLElement | null): void {
   event.preventDefault();
 }
 
-/** Returns the number of removed lines for which the user has a line. The engine counts both as old lines. */
-function replacedLines(hunk: Hunk): number {
-  return hunk.keptByUser ? Math.min(countLines(hunk, "removed"), userLines(hunk).size) : 0;
-}
-
-/** Returns the number of a line in the old text, in which the user's lines in hunks do not count. */
-function oldNumber(hunk: Hunk, line: Line, shift: number): number | string {
-  if (line.oldNumber === undefined) return "";
-  const mine = Math.min(...userLines(hunk));
-  const isBelow = line.newNumber !== undefined && line.newNumber > mine;
-  return line.oldNumber - shift - (isBelow ? replacedLines(hunk) : 0);
-}
-
-/** Returns the number of the last visible line that a hunk shows, 0 without a hunk. */
-function lastLine(hunk: Hunk | undefined): number {
-  return hunk?.lines.findLast((line) => line.newNumber !== undefined)?.newNumber ?? 0;
-}
-
-/** Renders a line with its colours, and its changed parts marked. */
-function drawn(text: string, coloured: readonly Coloured[], spans: Line["spans"]) {
-  if (text === "") return "\n";
-  return segments(text, coloured, tightSpans(text, spans)).map((part, index) => {
-    const content = reveal(part.text);
-    if (part.marked) {
-      return (
-        <mark key={index} class={part.classes}>
-          {content}
-        </mark>
-      );
-    }
-    return part.classes === "" ? (
-      content
-    ) : (
-      <span key={index} class={part.classes}>
-        {content}
-      </span>
-    );
-  });
-}
-
-/** Returns the colours of a hunk's lines. Old and new lines are two texts. */
-function coloursOf(lines: readonly Line[], colour: Colourer | null): ReadonlyMap<Line, readonly Coloured[]> {
-  const found = new Map<Line, readonly Coloured[]>();
-  if (!colour) return found;
-  for (const left of ["added", "removed"] as const) {
-    const side = lines.filter((line) => line.kind !== left);
-    const coloured = colour(side.map((line) => line.text));
-    for (const [index, line] of side.entries()) found.set(line, coloured[index] ?? []);
+/** Focuses the next or previous card. A card that is not drawn yet is scrolled to, and then has its turn. */
+function step(list: Element | null, cards: readonly HTMLElement[], index: number, direction: 1 | -1): void {
+  const next = cards[index + direction];
+  if (next) {
+    next.focus();
+    return;
   }
-  return found;
+  const far = [...(list?.querySelectorAll(".lazy.far") ?? [])];
+  const here = cards[index];
+  const beyond = far.filter((node) => {
+    const place = here?.compareDocumentPosition(node) ?? 0;
+    return (place & (direction === 1 ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING)) !== 0;
+  });
+  beyond.at(direction === 1 ? 0 : -1)?.scrollIntoView({ block: "nearest" });
 }
 
 function sum(hunks: readonly Hunk[], kind: "added" | "removed"): number {
   return hunks.reduce((total, hunk) => total + countLines(hunk, kind), 0);
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
