@@ -40,6 +40,11 @@ impl Desk {
         }
     }
 
+    /// Holds one confirmation that an earlier process got for the edits of the run.
+    pub(super) fn confirm(&self) {
+        *self.is_confirmed.lock() = true;
+    }
+
     /// Forgets requests and answers of an ended run.
     pub(super) fn clear(&self) {
         self.waiting.lock().clear();

@@ -1,16 +1,20 @@
 //! Jobs: start, answer, cancel, and the end of jobs that no process runs.
 
 use emend_edit::line_log::DependentsPolicy;
-use emend_llm::{CancelToken, Shared};
+use emend_llm::Shared;
 use futures::future::select;
 use serde_json::json;
 
 use super::api::{ApiError, ApiResult};
 use super::bodies::ToolConfig;
+use super::idle::check_can_start;
 use super::inner::Inner;
-use super::records::{Budget, ContextRow, ErrorBody, JobRecord, JobStatus, SessionRecord, SessionStatus, Spent};
-use super::run::{SlotGuard, end_with, fail, run};
-use super::slot::{Running, Slot};
+use super::jobs::Claim;
+use super::queue;
+use super::records::{ContextRow, ErrorBody, JobControl, JobRecord, JobStatus, SessionRecord};
+use super::run::{end_with, fail, run};
+use super::slot::Slot;
+use super::task::Task;
 use super::text::{lines_of, of_rerun, with_context};
 use crate::error_code::Code;
 
@@ -38,71 +42,44 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
     let session = inner.session(new.session_id).await?;
     check_can_start(inner, &session).await?;
     wait_for_slot(inner, &slot).await?;
+    let revision = inner.workspace.revision();
+    let decisions = session.told_revision.and_then(|told| inner.workspace.decisions_since(told));
+    let mut planned = session.clone();
+    pin_rows(&mut planned, new.context_rows.clone());
+    let message = first_message(inner, &planned, instruction, decisions.as_deref()).await;
     let job = JobRecord {
         job_id: inner.new_id("job_"),
         session_id: session.session_id.clone(),
         instruction: instruction.to_owned(),
         created_at: inner.now(),
         max_tool_calls: new.tool_config.max_tool_calls.unwrap_or(inner.limits.max_tool_calls_per_job),
+        control: JobControl { input: Some(message), ..JobControl::default() },
         ..JobRecord::default()
     };
-    let guard = occupy(inner, &slot, &job.job_id)?;
-    let revision = inner.workspace.revision();
-    let decisions = session.told_revision.and_then(|told| inner.workspace.decisions_since(told));
-    let stored = {
-        let job = job.clone();
-        inner
-            .add_job(&session.session_id, job, |session, job, changes| {
-                if session.title.is_empty() {
-                    session.title = title_of(&job.instruction);
-                }
-                session.n_jobs += 1;
-                session.told_revision = Some(revision);
-                session.last_job_id = Some(job.job_id.clone());
-                for row in new.context_rows {
-                    session.context_rows.retain(|known| known.id != row.id);
-                    session.context_rows.push(row);
-                }
-                changes.text = format!("{}\n", job.instruction);
-                changes.event(job, "job.queued", json!({ "instruction": job.instruction }));
-            })
-            .await?
-    };
+    let guard = occupy(inner, &slot, Claim::of(&job.job_id))?;
+    inner
+        .add_job(&session.session_id, job.clone(), |session, job, changes| {
+            if session.title.is_empty() {
+                session.title = title_of(&job.instruction);
+            }
+            session.n_jobs += 1;
+            session.told_revision = Some(revision);
+            session.last_job_id = Some(job.job_id.clone());
+            pin_rows(session, new.context_rows);
+            changes.text = format!("{}\n", job.instruction);
+            changes.event(job, "job.queued", json!({ "instruction": job.instruction }));
+            changes.submit(job, job.job_id.clone());
+        })
+        .await?;
     inner.purge_session(&session.session_id).await?;
-    let message = first_message(inner, &stored.session, &job.instruction, decisions.as_deref()).await;
-    spawn(inner, guard, job.job_id.clone(), message);
-    Ok(job)
+    spawn(inner, guard);
+    Ok(job.shown())
 }
 
-async fn check_can_start(inner: &Inner, session: &SessionRecord) -> ApiResult<()> {
-    if session.status == SessionStatus::Archived {
-        return Err(ApiError::new(Code::Conflict, "the session is archived; make it active first"));
-    }
-    if let Some(id) = &session.last_job_id
-        && let Some(job) = inner.store.job(id).await?
-        && job.status.holds_slot()
-    {
-        let message = "the session works on another job; wait for it, cancel it, or queue a follow-up";
-        return Err(ApiError::new(Code::Busy, message).with_data(json!({ "job_id": job.job_id, "status": job.status })));
-    }
-    if let Some(limit) = used_up(&session.budget, &session.spent) {
-        let message = format!("the budget of the session is used up: {limit}; raise it to go on");
-        return Err(ApiError::new(Code::LimitReached, message).with_data(json!({ "limit": limit })));
-    }
-    Ok(())
-}
-
-/// Returns the part of a budget that is used up.
-fn used_up(budget: &Budget, spent: &Spent) -> Option<&'static str> {
-    let over = |limit: u64, used: u64| limit > 0 && used >= limit;
-    if over(budget.tokens, spent.total_tokens) {
-        Some("tokens")
-    } else if budget.cost_usd > 0.0 && spent.cost_usd >= budget.cost_usd {
-        Some("cost_usd")
-    } else if over(budget.duration_ms, spent.duration_ms) {
-        Some("duration_ms")
-    } else {
-        None
+fn pin_rows(session: &mut SessionRecord, rows: Vec<ContextRow>) {
+    for row in rows {
+        session.context_rows.retain(|known| known.id != row.id);
+        session.context_rows.push(row);
     }
 }
 
@@ -122,31 +99,35 @@ async fn wait_for_slot(inner: &Inner, slot: &Slot) -> ApiResult<()> {
     }
 }
 
-/// Takes the run slot of a session.
-fn occupy(inner: &Shared<Inner>, slot: &Shared<Slot>, job_id: &str) -> ApiResult<(SlotGuard, CancelToken)> {
+/// Takes the run slot of a session; `None` if servers share the jobs, and the queue decides which one runs it.
+fn occupy(inner: &Shared<Inner>, slot: &Shared<Slot>, claim: Claim) -> ApiResult<Option<Task>> {
     if *inner.is_closing.lock() {
         return Err(ApiError::new(Code::Busy, "the service shuts down"));
+    }
+    if inner.shared_jobs().is_some() {
+        return Ok(None);
     }
     let mut running = slot.running.lock();
     if running.is_some() {
         return Err(ApiError::new(Code::Busy, "the session works on another job"));
     }
-    let mut n_running = inner.n_running.lock();
+    let n_running = *inner.n_running.lock();
     let max = inner.limits.max_running_jobs;
-    if max > 0 && *n_running >= max {
+    if max > 0 && n_running >= max {
         let message = format!("{max} jobs are running, which is the limit; try again later");
         return Err(ApiError::new(Code::LimitReached, message).with_data(json!({ "limit": "max_running_jobs" })));
     }
-    *n_running += 1;
-    let cancel = CancelToken::new();
-    *running = Some(Running { job_id: job_id.to_owned(), cancel: cancel.clone() });
-    Ok((SlotGuard { inner: Shared::clone(inner), slot: Shared::clone(slot) }, cancel))
+    let job_id = claim.task_id.clone();
+    Ok(Some(Task::take(inner, slot, &mut running, job_id, claim)))
 }
 
-fn spawn(inner: &Shared<Inner>, (guard, cancel): (SlotGuard, CancelToken), job_id: String, message: String) {
+/// Runs a job to the end of its run, and then the next instruction of its session.
+pub(super) fn spawn(inner: &Shared<Inner>, task: Option<Task>) {
+    let Some(task) = task else { return };
     let owned = Shared::clone(inner);
     inner.host.spawn(Box::pin(async move {
-        run(&owned, guard, &job_id, message, cancel).await;
+        let job_id = task.job_id.clone();
+        run(&owned, task).await;
         if let Ok(job) = owned.job(&job_id).await
             && let Err(error) = next_follow_up(&owned, &job.session_id).await
         {
@@ -198,21 +179,23 @@ pub(super) async fn clarify(
     check_question(&job, question_id)?;
     let slot = inner.slot(&job.session_id);
     wait_for_slot(inner, &slot).await?;
-    let guard = occupy(inner, &slot, job_id)?;
+    let task = occupy(inner, &slot, Claim::of(job_id))?;
     let (_, committed) = inner
         .change_job(job_id, |_, job, changes| {
             // Two answers race: the second finds no question.
             check_question(job, question_id)?;
             job.question = None;
             job.status = JobStatus::Running;
+            job.control.input = Some(answer.to_owned());
             changes.text = format!("{answer}\n");
             let data = json!({ "question_id": question_id, "answer": answer });
             changes.event(job, "clarification.received", data);
+            changes.wake(job);
             Ok(())
         })
         .await?;
-    spawn(inner, guard, job_id.to_owned(), answer.to_owned());
-    Ok(committed.jobs.into_iter().next().unwrap_or(job))
+    spawn(inner, task);
+    Ok(committed.jobs.into_iter().next().unwrap_or(job).shown())
 }
 
 /// The answer of a user who skips a question.
@@ -235,7 +218,11 @@ pub(super) async fn rerun(inner: &Shared<Inner>, job_id: &str, files: &[String])
     let slot = inner.slot(&job.session_id);
     wait_for_slot(inner, &slot).await?;
     // Another job of the session works: the edits stay in review until the user applies them again.
-    let Ok(guard) = occupy(inner, &slot, job_id) else { return Ok(false) };
+    let Ok(task) = occupy(inner, &slot, Claim::of(job_id)) else { return Ok(false) };
+    let session = inner.session(&job.session_id).await?;
+    if inner.shared_jobs().is_some() && inner.is_at_work(&session).await? {
+        return Ok(false);
+    }
     let review = inner.review(Some(&job.runs)).files.into_iter();
     let hunks = review.filter(|file| files.contains(&file.file_path)).flat_map(|file| file.hunks);
     let hunks: Vec<String> = hunks.map(|hunk| hunk.hunk_id).collect();
@@ -246,11 +233,13 @@ pub(super) async fn rerun(inner: &Shared<Inner>, job_id: &str, files: &[String])
             job.n_reruns += 1;
             job.n_tool_calls_before = job.n_tool_calls;
             job.is_rerunning = true;
+            job.control.input = Some(of_rerun(&job.instruction, files));
             changes.event(job, "rerun.started", json!({ "n_reruns": job.n_reruns, "files": files }));
+            changes.submit(job, format!("{}:{}", job.job_id, job.n_reruns));
             Ok(())
         })
         .await?;
-    spawn(inner, guard, job_id.to_owned(), of_rerun(&job.instruction, files));
+    spawn(inner, task);
     Ok(true)
 }
 
@@ -269,16 +258,27 @@ pub(super) async fn cancel(inner: &Inner, job_id: &str) -> ApiResult<JobRecord> 
     if let Some(running) = running {
         running.cancel.cancel();
         wait_for_end(inner, job_id).await;
-        return inner.job(job_id).await;
+        return inner.job(job_id).await.map(JobRecord::shown);
     }
     let now = inner.now();
-    let (_, committed) = inner
+    let is_shared = inner.shared_jobs().is_some();
+    let (runs_elsewhere, committed) = inner
         .change_job(job_id, |_, job, changes| {
-            end_with(job, changes, JobStatus::Cancelled, now, None);
-            Ok(())
+            let runs_elsewhere = is_shared && job.status == JobStatus::Running && job.started_at.is_some();
+            if runs_elsewhere {
+                job.control.is_cancelled = true;
+            } else {
+                end_with(job, changes, JobStatus::Cancelled, now, None);
+                changes.wake(job);
+            }
+            Ok(runs_elsewhere)
         })
         .await?;
-    Ok(committed.jobs.into_iter().next().unwrap_or(job))
+    if runs_elsewhere {
+        wait_for_end(inner, job_id).await;
+        return inner.job(job_id).await.map(JobRecord::shown);
+    }
+    Ok(committed.jobs.into_iter().next().unwrap_or(job).shown())
 }
 
 /// Waits for the end of a job that was cancelled. A tool that does not stop in time ends the wait, not the cancellation.
@@ -297,12 +297,15 @@ async fn wait_for_end(inner: &Inner, job_id: &str) {
 
 /// Ends a job that no process runs although its record says so.
 pub(super) async fn heal(inner: &Inner, session_id: &str) -> ApiResult<()> {
+    if inner.shared_jobs().is_some() {
+        return Ok(());
+    }
     let session = inner.session(session_id).await?;
     let Some(job_id) = session.last_job_id else { return Ok(()) };
     let Some(job) = inner.store.job(&job_id).await? else { return Ok(()) };
     let is_running = inner.slot(session_id).running.lock().is_some();
     let is_orphan = job.status.holds_slot() && job.question.is_none() && !is_running;
-    if is_orphan { fail(inner, &job_id, interrupted()).await } else { Ok(()) }
+    if is_orphan { fail(inner, &job_id, None, interrupted()).await } else { Ok(()) }
 }
 
 fn interrupted() -> ErrorBody {
@@ -310,13 +313,30 @@ fn interrupted() -> ErrorBody {
     ApiError::new(Code::Aborted, message).body()
 }
 
-/// Ends the jobs that a former process left running.
-pub(super) async fn recover(inner: &Inner) -> ApiResult<()> {
+/// Goes on with the jobs that a former process left running, or ends them if their steps were not recorded.
+pub(super) async fn recover(inner: &Shared<Inner>) -> ApiResult<()> {
+    if let Some(jobs) = inner.shared_jobs() {
+        inner.host.spawn(Box::pin(queue::serve(Shared::clone(inner), Shared::clone(jobs))));
+        return Ok(());
+    }
     for job in inner.store.open_jobs().await? {
-        match job.status {
-            JobStatus::Queued | JobStatus::Running => fail(inner, &job.job_id, interrupted()).await?,
-            JobStatus::WaitingForUser if job.question.is_none() => fail(inner, &job.job_id, interrupted()).await?,
-            _ => {}
+        let is_interrupted = match job.status {
+            JobStatus::Queued | JobStatus::Running => true,
+            JobStatus::WaitingForUser => job.question.is_none(),
+            _ => false,
+        };
+        if !is_interrupted {
+            continue;
+        }
+        let claim = Claim { attempt: 2, ..Claim::of(&job.job_id) };
+        let has_steps = match &inner.jobs {
+            Some(jobs) => job.control.input.is_some() || !jobs.recorded(&claim).await?.is_empty(),
+            None => false,
+        };
+        let slot = inner.slot(&job.session_id);
+        match has_steps.then(|| occupy(inner, &slot, claim)) {
+            Some(Ok(task)) => spawn(inner, task),
+            _ => fail(inner, &job.job_id, None, interrupted()).await?,
         }
     }
     Ok(())
@@ -326,11 +346,16 @@ pub(super) async fn recover(inner: &Inner) -> ApiResult<()> {
 pub(super) async fn close(inner: &Inner) {
     *inner.is_closing.lock() = true;
     let slots: Vec<Shared<Slot>> = inner.slots.lock().values().cloned().collect();
+    let jobs = inner.shared_jobs();
     for slot in &slots {
-        if let Some(running) = slot.running.lock().clone() {
-            running.cancel.cancel();
+        let Some(running) = slot.running.lock().clone() else { continue };
+        match jobs {
+            // Another server goes on with it.
+            Some(_) => running.lost.cancel(),
+            None => running.cancel.cancel(),
         }
     }
+    inner.freed.notify(usize::MAX);
     loop {
         let listener = inner.hub.listen();
         if slots.iter().all(|slot| slot.running.lock().is_none()) {
@@ -341,7 +366,12 @@ pub(super) async fn close(inner: &Inner) {
 }
 
 /// Returns the first message of a job: its instruction with the pinned context.
-async fn first_message(inner: &Inner, session: &SessionRecord, instruction: &str, decisions: Option<&str>) -> String {
+pub(super) async fn first_message(
+    inner: &Inner,
+    session: &SessionRecord,
+    instruction: &str,
+    decisions: Option<&str>,
+) -> String {
     let mut rows = Vec::new();
     for row in &session.context_rows {
         let content = match (&row.content, &row.file_path) {
@@ -359,7 +389,7 @@ async fn first_message(inner: &Inner, session: &SessionRecord, instruction: &str
 }
 
 /// Returns the first line of an instruction, shortened.
-fn title_of(instruction: &str) -> String {
+pub(super) fn title_of(instruction: &str) -> String {
     const CHARS_MAX: usize = 80;
     let line = instruction.lines().next().unwrap_or_default().trim();
     match line.char_indices().nth(CHARS_MAX) {

@@ -28,6 +28,11 @@ pub const EVENT_TYPES: &[EventType] = &[
     row("job.queued", "service", "The job exists. `instruction`."),
     row("job.started", "USER_INPUT", "The agent works. `instruction`."),
     row(
+        "job.resumed",
+        "service",
+        "Another process goes on with the job, from the last recorded step. A message that was not complete begins anew. `attempt`.",
+    ),
+    row(
         "job.completed",
         "PROCESSING_END",
         "The job is done, and none of its edits is pending. The last event of the job, unless an undo reopens it. `usage`, `answer`.",

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use emend_llm::runtime::Mutex;
 use emend_llm::{Clock, Random, Shared};
+use event_listener::Event;
 
 use super::api::{ApiError, ApiResult};
 use super::events::Hub;
 use super::host::ServiceHost;
+use super::jobs::Jobs;
 use super::limits::ServiceLimits;
 use super::records::{JobRecord, SessionRecord};
 use super::slot::Slot;
@@ -25,6 +27,10 @@ pub(super) struct Inner {
     pub(super) clock: Shared<dyn Clock>,
     pub(super) random: Shared<dyn Random>,
     pub(super) limits: ServiceLimits,
+    /// Records the steps of jobs, and shares jobs among servers.
+    pub(super) jobs: Option<Shared<dyn Jobs>>,
+    /// Tells the queue that a job of this process has ended.
+    pub(super) freed: Event,
     pub(super) hub: Shared<Hub>,
     pub(super) slots: Mutex<BTreeMap<String, Shared<Slot>>>,
     /// Held while a decision is applied and its events are stored.
@@ -35,6 +41,11 @@ pub(super) struct Inner {
 }
 
 impl Inner {
+    /// Returns the jobs, if other servers share them.
+    pub(super) fn shared_jobs(&self) -> Option<&Shared<dyn Jobs>> {
+        self.jobs.as_ref().filter(|jobs| jobs.is_shared())
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         Timestamp(self.clock.now_ms())
     }

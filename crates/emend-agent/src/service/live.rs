@@ -4,41 +4,21 @@ use emend_llm::Shared;
 use emend_llm::router::RouteObserver;
 
 use super::api::{ApiError, ApiResult};
+use super::changes::Changes;
 use super::desk::Desk;
-use super::event_types::is_known;
 use super::host::{AgentPlan, RouteLog};
+use super::idle::check_can_start;
 use super::inner::Inner;
+use super::jobs::{Claim, Held};
 use super::provider_step::{Observed, StepLog};
 use super::records::{JobRecord, SessionRecord, ToolSet, WorkMode};
 use super::slot::{Agent, Slot};
-use super::store::{Commit, Committed, NewEvent};
+use super::store::{Commit, Committed};
 use crate::approval::{Action, Approver, Rule, ToolEffect};
 use crate::error_code::Code;
 use crate::session::Session;
 use crate::tools::{CANVAS_INSTRUCTIONS, canvas_tools, project_tools};
 use crate::workspace::Mode;
-
-/// The changes of one commit.
-#[derive(Default)]
-pub(super) struct Changes {
-    pub(super) events: Vec<NewEvent>,
-    pub(super) text: String,
-    pub(super) purged_jobs: Vec<String>,
-}
-
-impl Changes {
-    /// Adds an event of a job.
-    pub(super) fn event(&mut self, job: &JobRecord, kind: &str, data: serde_json::Value) {
-        debug_assert!(is_known(kind), "{kind} is not in the table of events");
-        self.events.push(NewEvent { kind: kind.to_owned(), job_id: Some(job.job_id.clone()), data });
-    }
-
-    /// Adds an event of the session.
-    pub(super) fn session_event(&mut self, kind: &str, data: serde_json::Value) {
-        debug_assert!(is_known(kind), "{kind} is not in the table of events");
-        self.events.push(NewEvent { kind: kind.to_owned(), job_id: None, data });
-    }
-}
 
 impl Inner {
     /// Returns the slot of a session.
@@ -55,6 +35,7 @@ impl Inner {
     ) -> ApiResult<(R, Committed)> {
         let slot = self.slot(session_id);
         let _order = slot.order.lock().await;
+        let _everywhere = self.lock_everywhere(session_id).await?;
         let mut session = self.session(session_id).await?;
         let mut changes = Changes::default();
         let result = change(&mut session, &mut changes)?;
@@ -71,6 +52,7 @@ impl Inner {
         let session_id = self.job(job_id).await?.session_id;
         let slot = self.slot(&session_id);
         let _order = slot.order.lock().await;
+        let _everywhere = self.lock_everywhere(&session_id).await?;
         // Read again: the job may have changed while this waited.
         let mut job = self.job(job_id).await?;
         let mut session = self.session(&session_id).await?;
@@ -94,10 +76,34 @@ impl Inner {
     ) -> ApiResult<Committed> {
         let slot = self.slot(session_id);
         let _order = slot.order.lock().await;
+        let _everywhere = self.lock_everywhere(session_id).await?;
         let mut session = self.session(session_id).await?;
+        if self.shared_jobs().is_some() {
+            // Another server may have started a job since this one looked.
+            check_can_start(self, &session).await?;
+        }
         let mut changes = Changes::default();
         change(&mut session, &job, &mut changes);
         self.commit(session, vec![job], changes).await
+    }
+
+    /// Keeps other servers from changing a session, if several share the jobs.
+    async fn lock_everywhere(&self, session_id: &str) -> ApiResult<Option<Box<dyn Held>>> {
+        match self.shared_jobs() {
+            Some(jobs) => Ok(jobs.lock(session_id).await?),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns whether an agent works in a session: in this process, or in any if several servers share the jobs.
+    pub(super) async fn is_at_work(&self, session: &SessionRecord) -> ApiResult<bool> {
+        if self.slot(&session.session_id).running.lock().is_some() {
+            return Ok(true);
+        }
+        match (self.shared_jobs(), &session.last_job_id) {
+            (Some(_), Some(id)) => Ok(self.store.job(id).await?.is_some_and(|job| job.status.holds_slot())),
+            _ => Ok(false),
+        }
     }
 
     /// Rejects a text that is too long.
@@ -126,6 +132,12 @@ impl Inner {
             text: changes.text,
             purged_jobs: changes.purged_jobs,
             events_per_job_max: self.limits.max_events_per_job,
+            // Shared jobs: the store then checks that no other server has changed the session meanwhile.
+            work: if self.shared_jobs().is_some() {
+                Some(changes.work.unwrap_or_default())
+            } else {
+                changes.work.filter(|_| self.jobs.is_some())
+            },
         };
         let committed = self.store.commit(commit).await?;
         self.hub.notify();
@@ -142,10 +154,17 @@ impl Inner {
 
     /// Returns the agent of a session; opens it if necessary, with its conversation so far.
     pub(super) async fn agent(&self, record: &SessionRecord) -> ApiResult<Agent> {
+        self.agent_under(record, None).await
+    }
+
+    /// Returns the agent of a session for a claimed job, whose run it may go on with.
+    pub(super) async fn agent_under(&self, record: &SessionRecord, claim: Option<&Claim>) -> ApiResult<Agent> {
         let slot = self.slot(&record.session_id);
         let _opening = slot.opening.lock().await;
         let mode = (record.mode, record.confirm_before_edits);
         if let Some(agent) = slot.agent.lock().clone().filter(|agent| agent.mode == mode && !agent.session.is_closed())
+            // Another server may have continued the conversation.
+            && self.shared_jobs().is_none()
         {
             return Ok(agent);
         }
@@ -153,7 +172,11 @@ impl Inner {
             WorkMode::Review => Mode::Staged,
             WorkMode::Ask | WorkMode::Direct => Mode::Direct,
         };
-        let workspace = Shared::new(self.workspace.in_mode(workspace_mode));
+        let workspace = self.workspace.in_mode(workspace_mode);
+        let workspace = Shared::new(match claim {
+            Some(claim) => workspace.fenced(&claim.id),
+            None => workspace,
+        });
         let workspace_of_canvas = Shared::clone(&workspace);
         let routes: Shared<RouteLog> = Shared::default();
         let observer = Shared::clone(&routes) as Shared<dyn RouteObserver>;
@@ -194,6 +217,7 @@ impl Inner {
         let id = &record.session_id;
         let store = Shared::clone(&self.conversations);
         let session = match store.load(id).await? {
+            Some(_) if claim.is_some() => Session::resume_run(options, store, id).await?,
             Some(_) => Session::resume(options, store, id).await?,
             None => Session::with_id(options, id.clone()).with_store(store),
         };

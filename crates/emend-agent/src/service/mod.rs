@@ -10,6 +10,7 @@
 pub mod api;
 mod bodies;
 mod canvas_bodies;
+mod changes;
 mod checkpoint_bodies;
 mod desk;
 mod driver;
@@ -18,16 +19,22 @@ mod events;
 mod gc;
 mod handlers;
 mod host;
+mod idle;
 mod inner;
+pub mod jobs;
 mod limits;
 mod live;
 mod patches;
 mod provider_step;
+mod queue;
+mod recorder;
 mod records;
+mod resume;
 mod review_body;
 mod run;
 mod slot;
 pub mod store;
+mod task;
 mod text;
 mod time;
 mod translate;
@@ -56,14 +63,15 @@ pub use host::{AgentPlan, ServiceHost};
 pub use limits::{LIMITS, LimitInfo, ServiceLimits};
 pub use provider_step::{CanonicalCall, ProviderStepResult, RawUsage, StopReason};
 pub use records::{
-    Budget, CanvasFlags, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobRecord, JobStatus,
-    OpenApproval, Question, SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,
+    Budget, CanvasFlags, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobControl, JobDecision,
+    JobRecord, JobStatus, OpenApproval, Question, SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,
 };
 pub use review_body::{ReviewBody, ReviewFileBody, ReviewHunkBody, ReviewLineBody};
 pub use store::{MemServiceStore, ServiceStore};
 pub use time::Timestamp;
 
 use self::inner::Inner;
+use self::jobs::Jobs;
 use self::store::EventScope;
 use crate::store::Store;
 use crate::workspace::Workspace;
@@ -96,6 +104,17 @@ impl Service {
     /// Returns a service over the parts. Call [`recover`](Self::recover) before the first request.
     #[must_use]
     pub fn new(parts: ServiceParts) -> Self {
+        Self::build(parts, None)
+    }
+
+    /// Returns a service whose jobs go on after the process that ran them was killed: their steps are recorded. If
+    /// `jobs` are shared, any of several servers runs a job.
+    #[must_use]
+    pub fn with_jobs(parts: ServiceParts, jobs: Shared<dyn Jobs>) -> Self {
+        Self::build(parts, Some(jobs))
+    }
+
+    fn build(parts: ServiceParts, jobs: Option<Shared<dyn Jobs>>) -> Self {
         let ServiceParts { workspace, host, store, conversations, clock, random, limits } = parts;
         Self {
             inner: Shared::new(Inner {
@@ -106,6 +125,8 @@ impl Service {
                 clock,
                 random,
                 limits,
+                jobs,
+                freed: Default::default(),
                 hub: Shared::default(),
                 slots: Default::default(),
                 deciding: Default::default(),
@@ -154,8 +175,10 @@ impl Service {
         handlers::attached(&self.inner, scope).await
     }
 
-    /// Ends the jobs that a former process left running, each with one `job.failed` of the code `aborted`, and purges
-    /// ended jobs. Reviews stay open.
+    /// Goes on with the jobs that a former process left running, if their steps are recorded; ends them otherwise, each
+    /// with one `job.failed` of the code `aborted`. Purges ended jobs. Reviews stay open.
+    ///
+    /// A service with shared jobs begins to run jobs of the queue.
     ///
     /// # Errors
     ///
@@ -165,7 +188,7 @@ impl Service {
         gc::purge(&self.inner).await
     }
 
-    /// Cancels all running jobs, waits for their ends, and ends all readers.
+    /// Cancels all running jobs, waits for their ends, and ends all readers. Shared jobs are left to other servers.
     pub async fn close(&self) {
         driver::close(&self.inner).await;
         self.inner.hub.close();

@@ -410,6 +410,66 @@ pub struct JobRecord {
     /// Reason of the failure, or of a cancellation by the end of the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorBody>,
+    /// Requests for the server that runs the job. Replies do not have it.
+    #[serde(default, skip_serializing_if = "JobControl::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(ignore))]
+    pub control: JobControl,
+}
+
+/// Requests of the user for the server that runs a job, which may be another one than the server that was asked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobControl {
+    /// The next message for the agent: the instruction, or the answer to a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// Whether the user cancelled the job.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cancelled: bool,
+    /// Messages of the user during the job, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steering: Vec<String>,
+    /// Decisions on tool calls by the id of the call.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub decisions: BTreeMap<String, JobDecision>,
+    /// Name of the answer for which the job waits while no server works on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
+    /// Number of such waits so far.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub n_waits: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl JobControl {
+    /// Returns whether there are no requests.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A decision of the user on a tool call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobDecision {
+    /// The call may run.
+    Allow,
+    /// The call and later ones like it may run.
+    AllowAlways,
+    /// The call may not run.
+    Deny(Option<String>),
+}
+
+impl JobRecord {
+    /// Returns the record without the requests of the user, as replies show it.
+    #[must_use]
+    pub fn shown(self) -> Self {
+        Self { control: JobControl::default(), ..self }
+    }
 }
 
 /// An event of a session.

@@ -1,38 +1,29 @@
 //! The run of a job: polls the agent, stores its events, and stores the outcome.
 
-use emend_llm::{CancelToken, Shared, get_model_info};
-use futures::StreamExt;
+use emend_llm::{Shared, get_model_info};
+use futures::future::{Either, select};
 use serde_json::{Value, json};
 
 use super::api::{ApiError, ApiResult};
+use super::changes::Changes;
 use super::inner::Inner;
-use super::live::Changes;
-use super::records::{ErrorBody, JobRecord, JobStatus, OpenApproval, Question, SessionRecord, Spent};
-use super::slot::{Agent, Slot};
+use super::recorder::{Recorder, Waiting};
+use super::records::{
+    ErrorBody, JobControl, JobDecision, JobRecord, JobStatus, OpenApproval, Question, SessionRecord, Spent,
+};
+use super::resume::{Begin, Input, Told, question_of};
+use super::slot::Agent;
+use super::store::WorkChange;
+use super::task::Task;
 use super::time::Timestamp;
 use super::translate::translate;
+use crate::approval::Approval;
 use crate::error_code::Code;
 use crate::event::{EndReason, Event, EventKind};
-use crate::session::RunBudget;
+use crate::session::{Run, RunBudget, StepKeeper};
 
-/// Maximum number of events of the agent in one commit.
-const EVENTS_PER_COMMIT: usize = 128;
-
-/// Frees the run slot of a session however the driver ends.
-pub(super) struct SlotGuard {
-    pub(super) inner: Shared<Inner>,
-    pub(super) slot: Shared<Slot>,
-}
-
-impl Drop for SlotGuard {
-    fn drop(&mut self) {
-        *self.slot.running.lock() = None;
-        let mut n_running = self.inner.n_running.lock();
-        *n_running = n_running.saturating_sub(1);
-        drop(n_running);
-        self.inner.hub.notify();
-    }
-}
+/// Attempts after which a job that always fails for a reason of its server is given up.
+const ATTEMPTS_MAX: u64 = 100;
 
 /// Returns the budget of the next run: that of the job, and what the session has left.
 fn run_budget(session: &SessionRecord, job: &JobRecord) -> RunBudget {
@@ -59,18 +50,43 @@ fn run_budget(session: &SessionRecord, job: &JobRecord) -> RunBudget {
     }
 }
 
-/// Runs the agent on a message of a job and stores the outcome.
-pub(super) async fn run(inner: &Shared<Inner>, guard: SlotGuard, job_id: &str, message: String, cancel: CancelToken) {
-    let outcome = drive(inner, job_id, &message, &cancel).await;
+/// Runs the agent on the next message of a job, or goes on with it, and stores the outcome.
+pub(super) async fn run(inner: &Shared<Inner>, task: Task) {
+    let outcome = drive(inner, &task).await;
     let ended = match outcome {
-        Ok(end) => finish(inner, job_id, end).await,
-        Err(error) => fail(inner, job_id, error.body()).await,
+        Ok(Outcome::Ended(end)) => finish(inner, &task, *end).await,
+        Ok(Outcome::Left) => Ok(()),
+        Ok(Outcome::Over) => end_work(inner, &task).await,
+        // The queue gives the job to another server, or to this one again, once the claim has ended.
+        Err(error) if task.is_shared && is_of_server(&error) && task.claim.attempt < ATTEMPTS_MAX => Ok(()),
+        Err(error) => fail(inner, &task.job_id, Some(&task), error.body()).await,
     };
+    if let Some(jobs) = inner.shared_jobs() {
+        *task.slot.agent.lock() = None;
+        if *inner.is_closing.lock() {
+            // Another server need not wait for the end of the claim. A claim that is over is left as it is.
+            drop(jobs.release(&task.claim).await);
+        }
+    }
     // The slot is free before the end is visible to a client that starts the next job at once.
-    drop(guard);
+    drop(task);
     // A store that fails leaves the job as it is; the next start or process ends it.
     drop(ended);
     inner.hub.notify();
+}
+
+/// Returns whether an error is one of the server, and another server may succeed.
+fn is_of_server(error: &ApiError) -> bool {
+    matches!(error.code, Code::IoError | Code::Conflict | Code::Busy)
+}
+
+/// The outcome of the work of this process.
+enum Outcome {
+    Ended(Box<End>),
+    /// Another process goes on: this one lost the job, or the job waits for the user.
+    Left,
+    /// The job had ended before.
+    Over,
 }
 
 /// The end of a run.
@@ -86,10 +102,33 @@ struct End {
     stored: Spent,
 }
 
-async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &CancelToken) -> ApiResult<End> {
-    let job = inner.job(job_id).await?;
+/// An opened job.
+struct Opened {
+    job: JobRecord,
+    agent: Agent,
+    recorder: Shared<Recorder>,
+    begin: Begin,
+    told: Told,
+}
+
+async fn open(inner: &Shared<Inner>, task: &Task) -> ApiResult<Option<Opened>> {
+    let job = inner.job(&task.job_id).await?;
+    let has_work = job.status.holds_slot() && (job.question.is_none() || job.control.input.is_some());
+    if task.is_shared && (!has_work || job.control.is_cancelled) {
+        return Ok(None);
+    }
     let record = inner.session(&job.session_id).await?;
-    let agent = inner.agent(&record).await?;
+    let known = match &inner.jobs {
+        Some(jobs) => jobs.recorded(&task.claim).await?,
+        None => Vec::new(),
+    };
+    let recorder = Shared::new(Recorder::new(known));
+    let agent = inner.agent_under(&record, Some(&task.claim)).await?;
+    let begin = Begin::of(&job, &recorder, agent.session.entries().len())?;
+    let told = match &begin {
+        Begin::New { .. } => Told::default(),
+        Begin::Repeat { .. } | Begin::Again { .. } => Told::of(inner, &job.job_id).await?,
+    };
     let budget = run_budget(&record, &job);
     // A job can have several runs: the answer to a question and a re-run start another.
     let calls_left = match job.max_tool_calls {
@@ -102,23 +141,51 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
         config.max_tool_calls = calls_left;
         config.max_schema_retries = max_schema_retries;
     });
-    let began = inner.clock.now_ms();
+    for (call_id, decision) in &job.control.decisions {
+        let approval = match decision.clone() {
+            JobDecision::Allow => Approval::Allow,
+            JobDecision::AllowAlways => Approval::AllowAlways,
+            JobDecision::Deny(reason) => Approval::Deny { reason },
+        };
+        if !matches!(approval, Approval::Deny { .. }) {
+            agent.desk.confirm();
+        }
+        agent.desk.answer(call_id, approval);
+    }
+    let keeper = inner.jobs.is_some().then(|| Shared::clone(&recorder) as Shared<dyn StepKeeper>);
+    agent.session.keep_steps(keeper);
+    Ok(Some(Opened { job, agent, recorder, begin, told }))
+}
+
+/// Starts the run and stores its beginning.
+async fn begin(inner: &Shared<Inner>, task: &Task, opened: &Opened) -> ApiResult<Run> {
+    let Opened { job, agent, recorder, begin, .. } = opened;
     let n_messages_before = agent.session.entries().len() as u64;
-    note_canvas(inner, &agent).await;
-    let mut run = agent.session.submit(message, cancel.clone())?.ready_chunks(EVENTS_PER_COMMIT);
-    let mut end = End {
-        reason: EndReason::Error,
-        error: None,
-        question: None,
-        runs: Vec::new(),
-        answer: String::new(),
-        began,
-        stored: Spent::default(),
+    let input = match begin {
+        Begin::New { step, message } => {
+            let (message, n_runs) = (message.clone(), job.runs.len());
+            let input = Input { message, n_entries: n_messages_before as usize, n_runs };
+            Some((step.clone(), serde_json::to_value(input).unwrap_or_default()))
+        }
+        _ => None,
+    };
+    note_canvas(inner, agent).await;
+    let run = match begin {
+        Begin::New { message, .. } | Begin::Repeat { message } => agent.session.submit(message, task.cancel.clone())?,
+        Begin::Again { run_id } => {
+            let run_id = match run_id {
+                Some(run_id) => *run_id,
+                None => inner.workspace.begin_shared_run().await?,
+            };
+            agent.session.continue_run(run_id, task.cancel.clone())?
+        }
     };
     let is_first = job.started_at.is_none();
     inner
-        .change_job(job_id, |_, job, changes| {
-            job.status = JobStatus::Running;
+        .change_job(&task.job_id, |_, job, changes| {
+            task.check(job)?;
+            job.status = if job.approvals.is_empty() { JobStatus::Running } else { JobStatus::WaitingForUser };
+            job.control.waits_for = None;
             if is_first {
                 job.started_at = Some(inner.now());
                 job.n_messages_before = n_messages_before;
@@ -126,36 +193,88 @@ async fn drive(inner: &Shared<Inner>, job_id: &str, message: &str, cancel: &Canc
                 job.checkpoint_id = Some(checkpoint.clone());
                 changes.event(job, "job.started", json!({ "instruction": job.instruction }));
                 changes.event(job, "checkpoint.created", json!({ "checkpoint_id": checkpoint }));
+            } else if input.is_none() && job.control.decisions.is_empty() {
+                changes.event(job, "job.resumed", json!({ "attempt": task.claim.attempt }));
+            }
+            changes.work = task.work(&[], None);
+            if let (Some(input), Some(work)) = (&input, &mut changes.work) {
+                job.control.input = None;
+                work.steps.push(input.clone());
             }
             Ok(())
         })
         .await?;
+    if let Some((step, input)) = input {
+        recorder.know(step, input);
+    }
+    Ok(run)
+}
+
+async fn drive(inner: &Shared<Inner>, task: &Task) -> ApiResult<Outcome> {
+    let Some(opened) = open(inner, task).await? else { return Ok(Outcome::Over) };
+    let mut run = begin(inner, task, &opened).await?;
+    let Opened { job, agent, recorder, told, .. } = opened;
+    let began = inner.clock.now_ms();
+    let mut end = End {
+        reason: EndReason::Error,
+        error: None,
+        question: told.question.clone(),
+        runs: job.runs.clone(),
+        answer: told.answer.clone(),
+        began,
+        stored: Spent::default(),
+    };
     let mut usage = Spent::default();
-    while let Some(events) = run.next().await {
+    loop {
+        let batch = Box::pin(recorder.next_batch(&mut run));
+        let Either::Left((batch, _)) = select(batch, task.lost.cancelled()).await else { return Ok(Outcome::Left) };
+        let Some((events, steps)) = batch else { break };
         note(&events, &mut end);
         for event in &events {
             if let EventKind::ProcessingEnd { usage: used, .. } = &event.kind {
                 usage = spent(&agent, used, inner.clock.now_ms().saturating_sub(began));
             }
         }
-        store_events(inner, job_id, &agent, &events, &mut end).await?;
+        let waits = store_events(inner, task, &agent, Batch { events: &events, steps: &steps, told: &told }, &mut end);
+        if waits.await? {
+            return Ok(Outcome::Left);
+        }
+        recorder.stored(steps);
     }
     note_canvas(inner, &agent).await;
+    agent.session.keep_steps(None);
     agent.desk.clear();
     if end.error.as_ref().is_some_and(|error| error.data["limit"] == "tool_calls") {
-        let detail = format!("job {job_id} used up its tool calls");
-        inner.host.escalate(&record.session_id, &detail);
+        let detail = format!("job {} used up its tool calls", task.job_id);
+        inner.host.escalate(&job.session_id, &detail);
     }
     // The usage of the whole run also counts calls that failed.
     let rest = usage.beyond(&end.stored);
     inner
-        .change_job(job_id, |session, job, _| {
+        .change_job(&task.job_id, |session, job, changes| {
+            task.check(job)?;
+            changes.work = task.work(&[], None);
             session.spent.add(&rest);
             job.usage.add(&rest);
             Ok(())
         })
         .await?;
-    Ok(end)
+    Ok(Outcome::Ended(Box::new(end)))
+}
+
+/// Ends the work on a job that needs none: it has ended, or the user cancelled it before its run went on.
+async fn end_work(inner: &Inner, task: &Task) -> ApiResult<()> {
+    let now = inner.now();
+    inner
+        .change_job(&task.job_id, |_, job, changes| {
+            if job.control.is_cancelled && job.status.holds_slot() {
+                end_with(job, changes, JobStatus::Cancelled, now, None);
+            }
+            changes.work = task.end(job);
+            Ok(())
+        })
+        .await?;
+    Ok(())
 }
 
 /// Tells the model about the change of the canvas since the last time: by the user before a message, by the agent after
@@ -193,13 +312,8 @@ fn note(events: &[Event], end: &mut End) {
                     data: error.data.clone().unwrap_or_default(),
                 });
             }
-            EventKind::ToolCallEnd { ok: true, data, .. } if data.get("question").is_some_and(Value::is_string) => {
-                end.question = Some(Question {
-                    question_id: String::new(),
-                    question: data["question"].as_str().unwrap_or_default().to_owned(),
-                    options: serde_json::from_value(data["options"].clone()).unwrap_or_default(),
-                    fields: data.get("fields").cloned().unwrap_or_default(),
-                });
+            EventKind::ToolCallEnd { ok: true, data, .. } => {
+                end.question = question_of(data).or(end.question.take());
             }
             EventKind::BudgetExceeded { budget, limit, .. } => {
                 let name = serde_json::to_value(budget).unwrap_or_default();
@@ -213,11 +327,20 @@ fn note(events: &[Event], end: &mut End) {
     }
 }
 
-/// Stores events of the agent, and the states that follow from them.
-async fn store_events(inner: &Inner, job_id: &str, agent: &Agent, events: &[Event], end: &mut End) -> ApiResult<()> {
+/// Events of a run, and steps that are stored with them.
+struct Batch<'a> {
+    events: &'a [Event],
+    steps: &'a [Waiting],
+    told: &'a Told,
+}
+
+/// Stores events of the agent, and the states that follow from them. Returns whether the job waits for the user without
+/// this process.
+async fn store_events(inner: &Inner, task: &Task, agent: &Agent, batch: Batch<'_>, end: &mut End) -> ApiResult<bool> {
     let run_id = agent.session.last_run();
-    inner
-        .change_job(job_id, |session, job, changes| {
+    let (waits, _) = inner
+        .change_job(&task.job_id, |session, job, changes| {
+            task.check(job)?;
             if run_id > 0 && !job.runs.contains(&run_id) {
                 job.runs.push(run_id);
             }
@@ -235,36 +358,59 @@ async fn store_events(inner: &Inner, job_id: &str, agent: &Agent, events: &[Even
             end.stored.add(&used);
             session.spent.add(&used);
             job.usage.add(&used);
-            for event in events {
+            for event in batch.events {
                 let Some((kind, data)) = translate(&event.kind) else { continue };
-                match kind {
-                    "tool.call.requested" => {
-                        job.n_tool_calls += 1;
-                        note_rationales(job, &data);
-                    }
-                    "approval.requested" => {
-                        job.approvals.push(open_approval(&data));
-                        job.status = JobStatus::WaitingForUser;
-                    }
-                    "approval.resolved" => {
-                        let id = data["tool_call_id"].as_str().unwrap_or_default();
-                        job.approvals.retain(|open| open.tool_call_id != id);
-                        if job.approvals.is_empty() {
-                            job.status = JobStatus::Running;
-                        }
-                    }
-                    "message.completed" => {
-                        changes.text.push_str(data["text"].as_str().unwrap_or_default());
-                        changes.text.push('\n');
-                    }
-                    _ => {}
+                if !batch.told.has(kind, &data) {
+                    take_event(job, changes, kind, data);
                 }
-                changes.event(job, kind, data);
             }
-            Ok(())
+            let mut change = None;
+            if task.is_shared && !job.approvals.is_empty() {
+                change = Some(wait_for_user(job));
+            }
+            let waits = change.is_some();
+            // Steps after the request are carried out again.
+            changes.work = task.work(if waits { &[] } else { batch.steps }, change);
+            Ok(waits)
         })
         .await?;
-    Ok(())
+    Ok(waits)
+}
+
+/// Lets a job wait for an answer that no server waits for.
+fn wait_for_user(job: &mut JobRecord) -> WorkChange {
+    job.control.n_waits += 1;
+    let answer = format!("{}:{}", job.job_id, job.control.n_waits);
+    job.control.waits_for = Some(answer.clone());
+    WorkChange::Wait { answer }
+}
+
+/// Adds an event of the agent, and changes the job with it.
+fn take_event(job: &mut JobRecord, changes: &mut Changes, kind: &str, data: Value) {
+    match kind {
+        "tool.call.requested" => {
+            job.n_tool_calls += 1;
+            note_rationales(job, &data);
+        }
+        "approval.requested" => {
+            job.approvals.push(open_approval(&data));
+            job.status = JobStatus::WaitingForUser;
+        }
+        "approval.resolved" => {
+            let id = data["tool_call_id"].as_str().unwrap_or_default();
+            job.approvals.retain(|open| open.tool_call_id != id);
+            if job.approvals.is_empty() {
+                job.status = JobStatus::Running;
+            }
+        }
+        "message.completed" => {
+            changes.text.push_str(data["text"].as_str().unwrap_or_default());
+            changes.text.push('\n');
+        }
+        "message.steered" => job.control.steering.retain(|text| data["text"].as_str() != Some(text)),
+        _ => {}
+    }
+    changes.event(job, kind, data);
 }
 
 /// Keeps the reasons of a `propose_edits` call. The workspace names its edits `CALL/EDIT`.
@@ -287,15 +433,17 @@ fn open_approval(data: &Value) -> OpenApproval {
 }
 
 /// Stores the end of a run: the job waits for the user, awaits review, or ends.
-async fn finish(inner: &Shared<Inner>, job_id: &str, end: End) -> ApiResult<()> {
+async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
     let pending = inner.workspace.runs_with_pending();
     let revision = inner.workspace.revision();
     let has_pending = end.runs.iter().any(|run| pending.contains(run));
     let files = if has_pending { inner.pending_files(&end.runs) } else { Vec::new() };
     let now = inner.now();
     inner
-        .change_job(job_id, |_, job, changes| {
+        .change_job(&task.job_id, |_, job, changes| {
+            task.check(job)?;
             job.approvals.clear();
+            job.control = JobControl { n_waits: job.control.n_waits, ..JobControl::default() };
             job.answer.clone_from(&end.answer);
             if let (EndReason::AwaitingInput, Some(question)) = (end.reason, end.question) {
                 job.n_questions += 1;
@@ -303,6 +451,7 @@ async fn finish(inner: &Shared<Inner>, job_id: &str, end: End) -> ApiResult<()> 
                 changes.event(job, "clarification.requested", serde_json::to_value(&question).unwrap_or_default());
                 job.question = Some(question);
                 job.status = JobStatus::WaitingForUser;
+                changes.work = task.work(&[], Some(wait_for_user(job)));
                 return Ok(());
             }
             if has_pending {
@@ -327,6 +476,7 @@ async fn finish(inner: &Shared<Inner>, job_id: &str, end: End) -> ApiResult<()> 
                     end_with(job, changes, JobStatus::Failed, now, Some(error));
                 }
             }
+            changes.work = task.end(job);
             Ok(())
         })
         .await?;
@@ -377,11 +527,15 @@ pub(super) fn end_with(
     changes.event(job, &format!("job.{}", status.name()), data);
 }
 
-pub(super) async fn fail(inner: &Inner, job_id: &str, error: ErrorBody) -> ApiResult<()> {
+/// Ends a job with an error. `task` is the work on it, if this process works on it.
+pub(super) async fn fail(inner: &Inner, job_id: &str, task: Option<&Task>, error: ErrorBody) -> ApiResult<()> {
     let now = inner.now();
     inner
         .change_job(job_id, |_, job, changes| {
             end_with(job, changes, JobStatus::Failed, now, Some(error));
+            if let Some(task) = task {
+                changes.work = task.end(job);
+            }
             Ok(())
         })
         .await?;

@@ -5,6 +5,7 @@ use emend_llm::{CancelToken, Shared};
 
 use super::desk::Desk;
 use super::host::RouteLog;
+use super::jobs::Claim;
 use super::provider_step::StepLog;
 use super::records::WorkMode;
 use crate::session::Session;
@@ -45,4 +46,9 @@ pub(super) struct Agent {
 pub(super) struct Running {
     pub(super) job_id: String,
     pub(super) cancel: CancelToken,
+    /// Tells the run to stop without a trace, because another server has the job or takes it.
+    pub(super) lost: CancelToken,
+    pub(super) claim: Claim,
+    /// Number of messages of [`JobControl::steering`](super::records::JobControl::steering) that the agent has.
+    pub(super) n_steered: Shared<Mutex<usize>>,
 }

@@ -11,6 +11,7 @@ use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Message, Ra
 use super::budget::Spending;
 use super::grants::Approvals;
 use super::options::Settings;
+use super::steps::Steps;
 use crate::approval::{Hidden, READ_FILE};
 use crate::event::{Emitter, EventKind, SessionState};
 use crate::history::{self, History, HistoryEntry, HistoryEntryKind};
@@ -45,9 +46,19 @@ pub(in crate::session) struct Core {
     pub(in crate::session) spending: Shared<Spending>,
     pub(in crate::session) approvals: Shared<Approvals>,
     pub(in crate::session) saver: OnceLock<Box<dyn Save>>,
+    /// Recorded steps, if the host records them.
+    pub(in crate::session) steps: Steps,
     pub(in crate::session) subagents: Shared<dyn Children>,
     /// For a subagent: the run and epoch of its parent.
     pub(in crate::session) edit_scope: Mutex<Option<EditScope>>,
+}
+
+/// The beginning of a run.
+pub(in crate::session) enum Start {
+    /// A message of the user.
+    Message(String),
+    /// The run with this number goes on after the process that ran it was killed.
+    Again { run_id: u64 },
 }
 
 /// Messages of the user that arrived during a run.

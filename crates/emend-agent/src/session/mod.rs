@@ -13,6 +13,7 @@ mod options;
 mod persistence;
 mod run;
 mod run_loop;
+mod steps;
 mod subagents;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -27,8 +28,9 @@ pub use persistence::ResumeError;
 pub use run::Run;
 pub use run_loop::compaction::Compaction;
 pub use run_loop::tool_call::call_tool;
+pub use steps::StepKeeper;
 
-use self::core::{Core, EditScope, LOST, Queues, Status};
+use self::core::{Core, EditScope, LOST, Queues, Start, Status};
 use crate::event::{Emitter, Event, EventKind, ResyncRequired, SessionState, Subscription};
 use crate::history::{ContextUse, History, HistoryEntry, HistoryEntryKind, is_valid, repaired};
 use crate::tool::ToolRegistry;
@@ -135,6 +137,7 @@ impl Session {
                 spending,
                 approvals,
                 saver: OnceLock::new(),
+                steps: steps::Steps::default(),
                 subagents,
                 edit_scope: Mutex::default(),
             }),
@@ -243,18 +246,37 @@ impl Session {
         if text.trim().is_empty() {
             return Err(SubmitError::Empty);
         }
-        {
-            let mut status = self.core.status();
-            match status.state {
-                SessionState::Processing => return Err(SubmitError::Busy),
-                SessionState::Closed => return Err(SubmitError::Closed),
-                _ if status.closing => return Err(SubmitError::Closed),
-                SessionState::Idle | SessionState::AwaitingInput => {}
-            }
-            status.state = SessionState::Processing;
-            status.cancel = Some(cancel.clone());
+        self.begin(&cancel)?;
+        Ok(Run::start(&self.core, Start::Message(text.to_owned()), cancel))
+    }
+
+    /// Goes on with a run during which another process was killed: with the calls of the last response that have no
+    /// result, or with the next response. `run_id` is the number that the run had in the workspace.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SubmitError::Busy`] or [`SubmitError::Closed`].
+    pub fn continue_run(&self, run_id: u64, cancel: CancelToken) -> Result<Run, SubmitError> {
+        self.begin(&cancel)?;
+        Ok(Run::start(&self.core, Start::Again { run_id }, cancel))
+    }
+
+    /// Records the steps of later runs in `keeper`. Steps that it has already are not carried out again.
+    pub fn keep_steps(&self, keeper: Option<Shared<dyn StepKeeper>>) {
+        self.core.steps.keep(&self.core, keeper);
+    }
+
+    fn begin(&self, cancel: &CancelToken) -> Result<(), SubmitError> {
+        let mut status = self.core.status();
+        match status.state {
+            SessionState::Processing => return Err(SubmitError::Busy),
+            SessionState::Closed => return Err(SubmitError::Closed),
+            _ if status.closing => return Err(SubmitError::Closed),
+            SessionState::Idle | SessionState::AwaitingInput => {}
         }
-        Ok(Run::start(&self.core, text.to_owned(), cancel))
+        status.state = SessionState::Processing;
+        status.cancel = Some(cancel.clone());
+        Ok(())
     }
 
     /// Adds a message during a run: the model gets it after the current round of tools, or after the response that it

@@ -162,9 +162,32 @@ impl Session {
     ///
     /// Returns a [`ResumeError`].
     pub async fn resume(options: SessionOptions, store: Shared<dyn Store>, id: &str) -> Result<Self, ResumeError> {
+        Self::reopen(options, store, id, false).await
+    }
+
+    /// Resumes a saved session as [`resume`](Self::resume) does, and leaves calls of the last response without a result
+    /// for [`continue_run`](Self::continue_run).
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ResumeError`].
+    pub async fn resume_run(options: SessionOptions, store: Shared<dyn Store>, id: &str) -> Result<Self, ResumeError> {
+        Self::reopen(options, store, id, true).await
+    }
+
+    async fn reopen(
+        options: SessionOptions,
+        store: Shared<dyn Store>,
+        id: &str,
+        goes_on: bool,
+    ) -> Result<Self, ResumeError> {
         let document = load(&*store, id).await?;
         let n_saved = document.entries.len();
-        let entries = repaired(document.entries.clone(), LOST, options.config.result_form);
+        let mut entries = repaired(document.entries.clone(), LOST, options.config.result_form);
+        let is_open = document.entries.last().is_some_and(|last| !last.message.tool_calls().is_empty());
+        if goes_on && is_open && entries.len() == n_saved + 1 {
+            entries.pop();
+        }
         let session = Self::build(options, id.to_owned(), Shared::default(), Shared::default());
         let unchanged = entries[..n_saved.min(entries.len())] == document.entries;
         *session.core.history() = History::new(entries);

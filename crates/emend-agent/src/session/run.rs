@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use emend_llm::{BoxFuture, CancelToken, Shared};
 use futures::Stream;
 
-use super::core::Core;
+use super::core::{Core, Start};
 use super::run_loop;
 use crate::event::{Event, Subscription};
 use run_loop::running::Running;
@@ -21,10 +21,10 @@ pub struct Run {
 }
 
 impl Run {
-    pub(super) fn start(core: &Shared<Core>, text: String, cancel: CancelToken) -> Self {
+    pub(super) fn start(core: &Shared<Core>, start: Start, cancel: CancelToken) -> Self {
         let events = Subscription::of_run(&core.emitter);
         let running = Running::new(core);
-        let driver = Box::pin(run_loop::drive(running, text, cancel.clone()));
+        let driver = Box::pin(run_loop::drive(running, start, cancel.clone()));
         Self { driver: Some(driver), events, cancel }
     }
 }

@@ -69,7 +69,7 @@ impl Workspace {
         accepted_hunk_ids: &[String],
         options: &ApplyOptions,
     ) -> Result<Applied, ReviewError> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let mut accepted: BTreeMap<FilePath, Accepted> = BTreeMap::new();
         for id in accepted_hunk_ids {
             let (path, changes) = self.changes_of(id)?;

@@ -109,7 +109,7 @@ impl Workspace {
         };
         // The user may edit while the command runs.
         let result = self.environment.exec_command(&command, output, context.cancel).await?;
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let mut outcome = CommandOutcome::of(result);
         let edited: Vec<FilePath> = self.changes_since(revision).into_iter().map(|change| change.path).collect();
         for path in kept.changed(&*self.root).await? {
@@ -180,7 +180,7 @@ impl Workspace {
             keeper.keep(context.run_id).await?;
         }
         let result = scratch.exec_command(&command, output, context.cancel).await;
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let (mut outcome, mut logs) = (CommandOutcome::of(ExecResult::default()), Vec::new());
         // Files whose text did not change, although their time or mode bits did.
         let mut same = Vec::new();

@@ -43,7 +43,7 @@ impl Workspace {
     /// Returns a [`ReviewError`]; nothing changes then. [`ReviewError::Contested`] if the user or another program has
     /// changed the same lines since.
     pub async fn decide(&self, selection: Selection, decision: HunkDecision) -> Result<Review, ReviewError> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let picks = self.picks(selection, decision)?;
         self.decide_picks(picks, decision, |_, _, picks| Ok(whole_hunks(picks))).await
     }
@@ -141,7 +141,7 @@ impl Workspace {
 
     /// Undoes the last step of the user that is in force, or redoes the last undone one.
     async fn step(&self, is_redo: bool) -> Result<Review, ReviewError> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         loop {
             let last = {
                 let state = self.state();

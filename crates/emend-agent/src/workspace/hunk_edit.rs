@@ -24,7 +24,7 @@ impl Workspace {
         if self.canvas.path().as_ref() == Some(&path) {
             self.canvas.take_back();
         }
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         self.visible(&path).await?;
         let mut log = self.log_of(&path).await?;
         let n_places = log.contested(&changes).len();

@@ -40,7 +40,7 @@ impl Workspace {
         };
         // The user may edit while the command runs.
         let result = self.environment.exec_command(command, output, context.cancel).await;
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let edited = self.changes_since(revision).into_iter().map(|change| change.path);
         // Nothing is attributed to the command that the workspace itself wrote meanwhile.
         let changes = keeper.record(&set_of(edited)).await?;

@@ -11,6 +11,7 @@ mod context;
 mod decisions;
 mod error;
 mod file_view;
+mod gate;
 mod hunk_edit;
 mod kept_command;
 mod kept_texts;
@@ -47,7 +48,7 @@ pub use rollback::{
     Checkpoint, CheckpointFile, CheckpointHunk, Diff3, Rollback, RollbackMode, RollbackRequest, RolledBackFile,
 };
 pub use runs::{RunChanges, TextChange, UndoneRun};
-pub use snapshot::{FinishedStep, SaveSnapshot, Snapshot, SnapshotError};
+pub use snapshot::{FinishedStep, Missed, RootEntry, RootGate, RootRight, SaveSnapshot, Snapshot, SnapshotError};
 pub use state::{Mode, Workspace};
 pub use write::{EditStep, FileWrite, Texts, WrittenFile};
 

@@ -33,7 +33,7 @@ impl Workspace {
     ///
     /// [`ReviewError::UnknownHunk`]; [`ReviewError::Indivisible`] if one side would have no changed line.
     pub async fn split(&self, hunk_id: &str, line: usize) -> Result<Review, ReviewError> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let (path, ids) = self.changes_of(hunk_id)?;
         self.visible(&path).await?;
         let mut log = self.log_of(&path).await?;
@@ -50,7 +50,7 @@ impl Workspace {
     ///
     /// As [`decide`](Self::decide); [`ReviewError::Indivisible`] if no changed line of a hunk is named.
     pub async fn decide_lines(&self, lines: &[HunkLines], decision: HunkDecision) -> Result<Review, ReviewError> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let picks = self.picks_of_lines(lines)?;
         self.decide_picks(picks, decision, lines_of_hunks).await
     }
@@ -61,7 +61,7 @@ impl Workspace {
     ///
     /// As [`preview`](Self::preview).
     pub async fn preview_lines(&self, lines: &[HunkLines], decision: HunkDecision) -> Result<Touched, ReviewError> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let picks = self.picks_of_lines(lines)?;
         self.preview_picks(picks, decision, lines_of_hunks).await
     }

@@ -40,7 +40,7 @@ impl Workspace {
     /// [`ReviewError::UnknownHunk`], or a file that cannot be read. A decision that would be rejected because of contested
     /// hunks or of dependents is not an error here: the counts say so.
     pub async fn preview(&self, selection: Selection, decision: HunkDecision) -> Result<Touched, ReviewError> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         // Contested hunks are left out of a bulk acceptance, but counted.
         let picks = self.picks(selection, HunkDecision::AcceptOver)?;
         self.preview_picks(picks, decision, |_, _, picks| Ok(whole_hunks(picks))).await

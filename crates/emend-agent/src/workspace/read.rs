@@ -102,7 +102,7 @@ impl Workspace {
     /// The path leaves the root or is not a text file.
     pub async fn text(&self, path: &str) -> Result<Option<String>, WorkspaceError> {
         let path = self.environment().resolve(path, Access::Write).await?;
-        self.visible(&path).await
+        self.visible_to_reader(&path).await
     }
 
     /// Returns the saved text; `None` if there is no file on disk.
@@ -118,7 +118,7 @@ impl Workspace {
     /// Resolves a path for reading. The file may exist only as a pending edit.
     async fn lookup(&self, path: &str) -> Result<(FilePath, String), WorkspaceError> {
         let missing = match self.environment().resolve(path, Access::Read).await {
-            Ok(path) => match self.visible(&path).await? {
+            Ok(path) => match self.visible_to_reader(&path).await? {
                 Some(text) => return Ok((path, text)),
                 // Deleted by a pending edit.
                 None => EnvError::NotFound { path: path.to_string(), suggestions: Vec::new() },
@@ -127,7 +127,7 @@ impl Workspace {
         };
         if matches!(missing, EnvError::NotFound { .. })
             && let Ok(path) = self.environment().resolve(path, Access::Write).await
-            && let Some(text) = self.visible(&path).await?
+            && let Some(text) = self.visible_to_reader(&path).await?
         {
             return Ok((path, text));
         }
@@ -140,6 +140,7 @@ impl Workspace {
     ///
     /// The path is not a directory under the root.
     pub async fn list(&self, path: &str, depth: usize) -> Result<Vec<DirEntry>, WorkspaceError> {
+        self.refresh().await?;
         let directory = self.environment().resolve(path, Access::List).await?;
         let mut entries = self.environment().list(&directory, depth).await?;
         for file in self.overlay().into_iter().filter(|file| file.path.is_under(&directory)) {
@@ -157,6 +158,7 @@ impl Workspace {
     ///
     /// The path cannot be resolved, or the glob is malformed.
     pub async fn glob(&self, path: &str, glob: &str) -> Result<Vec<DirEntry>, WorkspaceError> {
+        self.refresh().await?;
         let directory = self.environment().resolve(path, Access::List).await?;
         let mut entries = self.environment().glob(&directory, glob).await?;
         let wanted = GlobPattern::new(glob)?;
@@ -177,6 +179,7 @@ impl Workspace {
     ///
     /// As [`glob`](Self::glob).
     pub async fn glob_paths(&self, path: &str, glob: &str) -> Result<Vec<FilePath>, WorkspaceError> {
+        self.refresh().await?;
         let directory = self.environment().resolve(path, Access::List).await?;
         let mut paths = self.environment().glob_paths(&directory, glob).await?;
         let wanted = GlobPattern::new(glob)?;
@@ -207,6 +210,7 @@ impl Workspace {
         context_lines: usize,
         max_results: usize,
     ) -> Result<Vec<FileMatches>, WorkspaceError> {
+        self.refresh().await?;
         let root = self.environment().resolve(path, Access::Read).await?;
         let overlay: Vec<OverlayFile> = self.overlay().into_iter().filter(|file| file.path.is_under(&root)).collect();
         let query = GrepQuery {

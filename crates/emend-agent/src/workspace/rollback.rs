@@ -161,7 +161,7 @@ impl Workspace {
     ///
     /// [`ReviewError::UnknownRun`] if the runs have not changed the file, or a file that cannot be read.
     pub async fn diff3(&self, runs: &[u64], path: &FilePath) -> Result<Diff3, ReviewError> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let current_file = self.visible(path).await?;
         let state = self.state();
         let proposal = state.files.get(path).and_then(|entry| entry.log.proposal(&run_names(runs)));
@@ -179,7 +179,7 @@ impl Workspace {
     ///
     /// [`ReviewError::UnknownHunk`], or the error of the disk; nothing changes then.
     pub async fn rollback(&self, request: &RollbackRequest) -> Result<Rollback, ReviewError> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let names = run_names(&request.runs);
         let mut named: BTreeMap<FilePath, Vec<(String, Vec<ChangeId>)>> = BTreeMap::new();
         for id in &request.hunk_ids {

@@ -106,7 +106,7 @@ impl Workspace {
     ///
     /// A file cannot be read, or the disk fails; nothing changes then.
     pub async fn undo_runs(&self, runs: &[u64]) -> Result<UndoneRun, WorkspaceError> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let logged = self.logged(runs);
         let first = self.undo_kept(runs, &logged, UndoStep::BeforeLogs).await?;
         let TakenBack { mut undone, logs } = self.taken_back(runs, None).await?;
@@ -165,7 +165,7 @@ impl Workspace {
             paths.extend(logged);
         }
         if let Some(keeper) = self.keeper() {
-            let _writing = self.writing.lock().await;
+            let _writing = self.enter().await?;
             paths.extend(keeper.redo().await.map_err(WorkspaceError::from)?);
         }
         if paths.is_empty() { Err(nothing()) } else { Ok(paths.into_iter().collect()) }
@@ -182,7 +182,7 @@ impl Workspace {
         runs: &[u64],
         path: Option<&FilePath>,
     ) -> Result<Vec<TextChange>, WorkspaceError> {
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let without = self.taken_back(runs, path).await?.logs;
         let mut changes = Vec::new();
         for (path, log) in without {

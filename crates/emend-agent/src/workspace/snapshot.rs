@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use emend_edit::line_log::{Action, LineLog};
 use emend_edit::size::compact_sort::map_of;
-use emend_llm::{MaybeSend, MaybeSync};
+use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
@@ -78,6 +78,40 @@ pub trait SaveSnapshot: MaybeSend + MaybeSync {
     ///
     /// The state could not be saved; the previous one is intact then.
     fn save(&self, changes: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), EnvError>;
+}
+
+/// Lets one process at a time change a root.
+pub trait RootGate: MaybeSend + MaybeSync {
+    /// Waits until no other process changes the root. `reload` asks for the whole of the saved line logs instead of the
+    /// changes since the last call.
+    ///
+    /// # Errors
+    ///
+    /// The right could not be obtained, or the claim of [`fenced`](Self::fenced) is lost. Nothing may change then.
+    fn enter(&self, reload: bool) -> BoxFuture<'_, Result<RootEntry, EnvError>>;
+
+    /// Returns the gate for a job: it refuses to open once the claim of the job is lost.
+    fn fenced(&self, claim: &str) -> Shared<dyn RootGate>;
+}
+
+/// The right to change the root, until it is dropped.
+pub trait RootRight: MaybeSend + MaybeSync {}
+
+/// An open gate.
+pub struct RootEntry {
+    /// The line logs that others have saved.
+    pub missed: Missed,
+    /// The right.
+    pub right: Box<dyn RootRight>,
+}
+
+/// The line logs that a process has not seen yet.
+#[derive(Default)]
+pub struct Missed {
+    /// All of them, in place of those that the process knows.
+    pub whole: Option<Snapshot>,
+    /// Later changes, oldest first.
+    pub later: Vec<Snapshot>,
 }
 
 /// The logs that a write is about to install.
@@ -195,6 +229,7 @@ impl Workspace {
             }
             error => error,
         })?;
+        state.saved_revision = changes.revision;
         state.saved.extend(changes.files.into_iter().map(|(path, entry)| (path, Some(entry.changed_at))));
         state.saved.extend(expected.logs.iter().map(|(path, ..)| ((*path).clone(), None)));
         Ok(())
@@ -256,6 +291,7 @@ impl Workspace {
         }
         let mut state = self.state();
         state.revision = snapshot.revision;
+        state.saved_revision = snapshot.revision;
         state.run = snapshot.run;
         state.n_entries = snapshot.n_entries;
         state.done = snapshot.done;
@@ -268,6 +304,38 @@ impl Workspace {
         };
         state.files = map_of(snapshot.files.into_iter().map(entry));
         state.saved.clear();
+        Ok(())
+    }
+
+    /// Takes in changes that other processes have saved. Their logs count as saved.
+    pub(super) fn take_in(&self, missed: Missed) -> Result<(), WorkspaceError> {
+        let failed = |error: SnapshotError| WorkspaceError::Internal { reason: error.to_string() };
+        let Missed { whole, later } = missed;
+        if let Some(whole) = whole {
+            self.restore(whole).map_err(failed)?;
+            let mut state = self.state();
+            state.is_stale = false;
+            state.saved = state.files.iter().map(|(path, entry)| (path.clone(), Some(entry.changed_at))).collect();
+        }
+        for changes in later {
+            if changes.version != VERSION {
+                return Err(failed(SnapshotError::Version { found: changes.version }));
+            }
+            let mut state = self.state();
+            state.revision = changes.revision;
+            state.saved_revision = changes.revision;
+            state.run = state.run.max(changes.run);
+            state.n_entries = changes.n_entries;
+            state.done = changes.done;
+            state.undone = changes.undone;
+            state.expected = changes.expected;
+            state.expected_step = changes.step;
+            for (path, saved) in changes.files {
+                let SavedEntry { number, log, moved_from, changed_at, marks } = saved;
+                state.saved.insert(path.clone(), Some(changed_at));
+                state.files.insert(path, Entry { number, log, moved_from, changed_at, marks });
+            }
+        }
         Ok(())
     }
 }

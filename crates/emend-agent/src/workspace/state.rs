@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use emend_edit::line_log::{ChangeId, ChangeMeta, LineLog};
 use emend_edit::text::decode_owned;
 use emend_llm::runtime::{Mutex, MutexGuard};
-use emend_llm::{CancelToken, Clock, Shared};
-use futures::future::{Either, select};
+use emend_llm::{Clock, Shared};
 
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
-use super::snapshot::{SaveSnapshot, SavedLogs};
+use super::snapshot::{RootGate, SaveSnapshot, SavedLogs};
 use super::steps::{Step, StepKind};
 use crate::approval::Hidden;
 use crate::canvas::Canvas;
@@ -92,6 +91,8 @@ pub struct Workspace {
     pub(super) state: Shared<Mutex<State>>,
     /// Saves the line logs before files change, if the host keeps them.
     pub(super) saver: Option<Shared<dyn SaveSnapshot>>,
+    /// Orders changes of this process and of others, if several processes share the root.
+    pub(super) gate: Option<Shared<dyn RootGate>>,
 }
 
 #[derive(Default)]
@@ -108,6 +109,10 @@ pub(super) struct State {
     /// The step of the user that those writes are.
     pub(super) expected_step: Option<Step>,
     pub(super) saved: SavedLogs,
+    /// Revision of the whole state as it was saved last.
+    pub(super) saved_revision: u64,
+    /// Whether the state differs from the shared one and could not be saved.
+    pub(super) is_stale: bool,
 }
 
 impl State {
@@ -170,6 +175,7 @@ impl Workspace {
             commands: Shared::default(),
             state: Shared::default(),
             saver: None,
+            gate: None,
         }
     }
 
@@ -237,6 +243,7 @@ impl Workspace {
             commands: Shared::clone(&self.commands),
             state: Shared::clone(&self.state),
             saver: self.saver.clone(),
+            gate: self.gate.clone(),
         }
     }
 
@@ -252,18 +259,6 @@ impl Workspace {
             *ready = true;
         }
         Ok(())
-    }
-
-    /// Waits until no other caller writes, for a run that `cancel` ends: the other caller may wait for a host that never
-    /// answers.
-    pub(super) async fn lock_writes(
-        &self,
-        cancel: &CancelToken,
-    ) -> Result<futures::lock::MutexGuard<'_, ()>, WorkspaceError> {
-        match select(self.writing.lock(), cancel.cancelled()).await {
-            Either::Left((guard, _)) => Ok(guard),
-            Either::Right(_) => Err(WorkspaceError::Cancelled),
-        }
     }
 
     /// Returns the directory to which this view is confined; the root if it is not.

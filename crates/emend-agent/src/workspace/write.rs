@@ -188,6 +188,8 @@ impl Workspace {
                 entry.moved_from = Some(from);
             }
         }
+        drop(state);
+        self.share()?;
         Ok(applied)
     }
 
@@ -221,7 +223,7 @@ impl Workspace {
         if self.canvas.path().as_ref() == Some(&file) {
             self.canvas.take_back();
         }
-        let _writing = self.writing.lock().await;
+        let _writing = self.enter().await?;
         let current = self.visible(&file).await?;
         let text = match (text, base, &current) {
             (Some(text), Some(base), Some(current)) if base != current => Some(favouring_ours(base, text, current)),
@@ -247,6 +249,8 @@ impl Workspace {
         let [Staged { log, .. }] = staged;
         state.install(file.clone(), log);
         state.take_step(step);
+        drop(state);
+        self.share()?;
         Ok(file)
     }
 
@@ -281,7 +285,8 @@ impl Workspace {
         if let Some(step) = step {
             state.take_step(step);
         }
-        Ok(())
+        drop(state);
+        self.share()
     }
 
     /// Writes the disk texts of the new logs, all files or none; returns the changes.

@@ -158,7 +158,7 @@ async fn edit(inner: &Inner, id: &str, lease_id: &str, base: &str, edit: CanvasE
     // Edits of the canvas are pending: the user decides, and saving is the user's.
     let workspace = inner.workspace.in_mode(Mode::Staged);
     let (reads, cancel) = (ReadTracker::default(), CancelToken::new());
-    let run_id = workspace.begin_run();
+    let run_id = workspace.begin_shared_run().await?;
     // Before the edit: after a crash, its hunks are in the review of the session.
     let runs: Vec<u64> = workspace.runs().into_iter().map(|run| run.run_id).collect();
     inner

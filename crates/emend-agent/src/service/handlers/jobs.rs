@@ -13,7 +13,7 @@ use crate::service::bodies::{
 use crate::service::driver::{self, NewJob};
 use crate::service::events::continues;
 use crate::service::inner::Inner;
-use crate::service::records::{JobRecord, JobStatus};
+use crate::service::records::{JobDecision, JobRecord, JobStatus};
 use crate::service::store::{EventPage, EventScope};
 
 /// Default and maximum number of events of a reply.
@@ -39,12 +39,12 @@ pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<JobState> {
     let job = inner.job(id).await?;
     let is_in_review = job.status == JobStatus::AwaitingReview;
     let diff_bundle = if is_in_review { inner.diff_bundle(&job)? } else { Value::Null };
-    Ok(JobState { proposed_edits: inner.proposed_edits(&job)?, diff_bundle, job })
+    Ok(JobState { proposed_edits: inner.proposed_edits(&job)?, diff_bundle, job: job.shown() })
 }
 
 pub(super) async fn list(inner: &Inner, session_id: &str) -> ApiResult<JobList> {
     inner.session(session_id).await?;
-    Ok(JobList { jobs: inner.store.jobs(session_id).await? })
+    Ok(JobList { jobs: inner.store.jobs(session_id).await?.into_iter().map(JobRecord::shown).collect() })
 }
 
 pub(super) async fn events(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<JobEvents> {
@@ -75,12 +75,19 @@ pub(super) async fn clarify(inner: &Shared<Inner>, id: &str, request: &ApiReques
 pub(super) async fn approve(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<JobRecord> {
     let wanted: ApproveRequest = body(request)?;
     let job = inner.job(id).await?;
-    let Some(agent) = inner.slot(&job.session_id).agent.lock().clone() else {
+    let is_shared = inner.shared_jobs().is_some();
+    let agent = inner.slot(&job.session_id).agent.lock().clone();
+    if agent.is_none() && !is_shared {
         return Err(ApiError::new(Code::Conflict, "the job is not running"));
+    }
+    let decision = match wanted.decision {
+        ApproveDecision::Allow => JobDecision::Allow,
+        ApproveDecision::AllowAlways => JobDecision::AllowAlways,
+        ApproveDecision::Deny => JobDecision::Deny(wanted.reason.clone()),
     };
     // Only the first of several decisions finds the request.
     let (_, committed) = inner
-        .change_job(id, |_, job, _| {
+        .change_job(id, |_, job, changes| {
             let n_open = job.approvals.len();
             job.approvals.retain(|open| open.tool_call_id != wanted.tool_call_id);
             if job.approvals.len() == n_open {
@@ -90,6 +97,11 @@ pub(super) async fn approve(inner: &Inner, id: &str, request: &ApiRequest) -> Ap
             if job.approvals.is_empty() {
                 job.status = JobStatus::Running;
             }
+            if is_shared {
+                // The server that goes on with the job finds it there.
+                job.control.decisions.insert(wanted.tool_call_id.clone(), decision);
+                changes.wake(job);
+            }
             Ok(())
         })
         .await?;
@@ -98,8 +110,10 @@ pub(super) async fn approve(inner: &Inner, id: &str, request: &ApiRequest) -> Ap
         ApproveDecision::AllowAlways => Approval::AllowAlways,
         ApproveDecision::Deny => Approval::Deny { reason: wanted.reason },
     };
-    agent.desk.answer(&wanted.tool_call_id, approval);
-    Ok(committed.jobs.into_iter().next().unwrap_or(job))
+    if let Some(agent) = agent {
+        agent.desk.answer(&wanted.tool_call_id, approval);
+    }
+    Ok(committed.jobs.into_iter().next().unwrap_or(job).shown())
 }
 
 pub(super) async fn steer(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<Done> {
@@ -109,10 +123,20 @@ pub(super) async fn steer(inner: &Inner, id: &str, request: &ApiRequest) -> ApiR
     let slot = inner.slot(&job.session_id);
     let is_running = slot.running.lock().as_ref().is_some_and(|running| running.job_id == id);
     let agent = slot.agent.lock().clone().filter(|_| is_running);
-    let Some(agent) = agent else {
-        return Err(ApiError::new(Code::Conflict, "the job is not running; start another or queue a follow-up"));
-    };
-    agent.session.steer(&text)?;
+    match agent {
+        Some(agent) => agent.session.steer(&text)?,
+        None if inner.shared_jobs().is_some() && job.status.holds_slot() => {
+            inner
+                .change_job(id, |_, job, _| {
+                    job.control.steering.push(text);
+                    Ok(())
+                })
+                .await?;
+        }
+        None => {
+            return Err(ApiError::new(Code::Conflict, "the job is not running; start another or queue a follow-up"));
+        }
+    }
     Ok(Done { ok: true })
 }
 

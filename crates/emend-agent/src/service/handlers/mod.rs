@@ -25,6 +25,9 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
     check_query(info, &request.query, &[])?;
     let id = ids.first().map(String::as_str).unwrap_or_default();
     let second = ids.get(1).map(String::as_str).unwrap_or_default();
+    if inner.shared_jobs().is_some() && shows_files(info.operation) {
+        inner.workspace.refresh().await?;
+    }
     match info.operation {
         Operation::CreateSession => reply(info, &sessions::create(inner, request).await?),
         Operation::ListSessions => reply(info, &sessions::list(inner, request).await?),
@@ -83,6 +86,26 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         Operation::CanvasUserEdit => reply(info, &canvas::user_edit(inner, id, request).await?),
         Operation::GetSettings => reply(info, &inner.limits),
     }
+}
+
+/// Returns whether a reply shows files or edits, which another server may have changed.
+fn shows_files(operation: Operation) -> bool {
+    !matches!(
+        operation,
+        Operation::CreateSession
+            | Operation::ListSessions
+            | Operation::UpdateSession
+            | Operation::Run
+            | Operation::ListJobs
+            | Operation::JobEvents
+            | Operation::AllEvents
+            | Operation::Clarify
+            | Operation::Approve
+            | Operation::Cancel
+            | Operation::Steer
+            | Operation::JobTrace
+            | Operation::GetSettings
+    )
 }
 
 /// Returns the first message of a stream: state that a client needs although its event may be long past.

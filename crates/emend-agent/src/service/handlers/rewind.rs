@@ -18,7 +18,7 @@ pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest
     let later = &jobs[at.ok_or_else(|| ApiError::unknown("job of this session", &wanted.job_id))?..];
     let slot = inner.slot(session_id);
     let _starting = slot.starting.lock().await;
-    if slot.running.lock().is_some() || later.iter().any(|job| job.status.holds_slot()) {
+    if inner.is_at_work(&session).await? || later.iter().any(|job| job.status.holds_slot()) {
         return Err(ApiError::new(Code::Busy, "a job runs; wait for it or cancel it"));
     }
     let job = &later[0];

@@ -7,9 +7,9 @@ use crate::error_code::Code;
 use crate::history::{HistoryEntry, HistoryEntryKind};
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, page_limit, parameter};
 use crate::service::bodies::{ChatMessage, CreateSession, Done, SessionList, SessionSnapshot, UpdateSession};
+use crate::service::changes::Changes;
 use crate::service::inner::Inner;
-use crate::service::live::Changes;
-use crate::service::records::{SessionRecord, SessionStatus};
+use crate::service::records::{JobRecord, SessionRecord, SessionStatus};
 use crate::service::store::{EventScope, SessionQuery};
 use crate::service::time::Timestamp;
 use crate::store::{read_document, remove_session};
@@ -90,7 +90,7 @@ pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<SessionSnapshot> {
     let pending_review =
         if files.is_empty() { Value::Null } else { json!({ "files": files, "revision": inner.workspace.revision() }) };
     let seq = inner.store.events(&EventScope::All, u64::MAX, 0).await?.last;
-    Ok(SessionSnapshot { chat: chat(inner, id).await?, session, job, pending_review, seq })
+    Ok(SessionSnapshot { chat: chat(inner, id).await?, session, job: job.map(JobRecord::shown), pending_review, seq })
 }
 
 /// Returns the conversation: of the open agent, or as saved.
@@ -139,7 +139,7 @@ pub(super) async fn update(inner: &Inner, id: &str, request: &ApiRequest) -> Api
     }
     check_budgets(&[wanted.budget.unwrap_or_default().cost_usd, wanted.job_budget.unwrap_or_default().cost_usd])?;
     let before = inner.session(id).await?;
-    let is_running = inner.slot(id).running.lock().is_some();
+    let is_running = inner.is_at_work(&before).await?;
     let needs_idle = wanted.mode.is_some() || wanted.status == Some(SessionStatus::Archived);
     if is_running && needs_idle {
         return Err(ApiError::new(Code::Busy, "a job runs; wait for it or cancel it"));
@@ -170,9 +170,8 @@ pub(super) async fn update(inner: &Inner, id: &str, request: &ApiRequest) -> Api
 }
 
 pub(super) async fn remove(inner: &Inner, id: &str) -> ApiResult<Done> {
-    inner.session(id).await?;
-    let slot = inner.slot(id);
-    if slot.running.lock().is_some() {
+    let session = inner.session(id).await?;
+    if inner.is_at_work(&session).await? {
         return Err(ApiError::new(Code::Busy, "a job runs; wait for it or cancel it"));
     }
     inner.store.remove_session(id).await?;

@@ -4,8 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use emend_llm::runtime::Mutex;
 use emend_llm::{BoxFuture, Shared};
+use serde_json::Value;
 
-use super::{Commit, Committed, EventPage, EventScope, ServiceStore, SessionPage, SessionQuery, search_form};
+use super::{
+    Commit, Committed, EventPage, EventScope, ServiceStore, SessionPage, SessionQuery, Work, WorkChange, search_form,
+};
+use crate::service::jobs::{Claim, Jobs};
 use crate::service::records::{EventRecord, JobRecord, SessionRecord};
 use crate::store::StoreError;
 
@@ -22,6 +26,8 @@ pub(super) struct State {
     /// Order of the jobs of all sessions.
     pub(super) n_jobs: u64,
     pub(super) all: Log,
+    /// Recorded steps of the jobs on which work has not ended.
+    pub(super) steps: BTreeMap<String, BTreeMap<String, Value>>,
 }
 
 pub(super) struct Kept {
@@ -93,7 +99,10 @@ impl MemServiceStore {
 
 impl State {
     fn commit(&mut self, commit: Commit) -> Committed {
-        let Commit { at, mut session, jobs, events, text, purged_jobs, events_per_job_max } = commit;
+        let Commit { at, mut session, jobs, events, text, purged_jobs, events_per_job_max, work } = commit;
+        if let Some(work) = work {
+            self.record(*work);
+        }
         let id = session.session_id.clone();
         let kept = self.sessions.entry(id.clone()).or_insert_with(|| Kept {
             record: session.clone(),
@@ -157,6 +166,14 @@ impl State {
             session,
             jobs: stored.iter().filter_map(|id| Some(self.jobs.get(id)?.record.clone())).collect(),
             events: numbered.iter().map(|event| (**event).clone()).collect(),
+        }
+    }
+
+    fn record(&mut self, work: Work) {
+        if matches!(work.change, Some(WorkChange::End { .. })) {
+            self.steps.remove(&work.job_id);
+        } else if !work.steps.is_empty() {
+            self.steps.entry(work.job_id).or_default().extend(work.steps);
         }
     }
 
@@ -259,6 +276,15 @@ impl ServiceStore for MemServiceStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<EventPage, StoreError>> {
         ready(self.state.lock().events(scope, after, limit))
+    }
+}
+
+/// One process has the jobs: nothing is claimed, and nothing survives it.
+impl Jobs for MemServiceStore {
+    fn recorded<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Vec<(String, Value)>, StoreError>> {
+        let state = self.state.lock();
+        let steps = state.steps.get(&claim.task_id).cloned().unwrap_or_default();
+        Box::pin(std::future::ready(Ok(steps.into_iter().collect())))
     }
 }
 

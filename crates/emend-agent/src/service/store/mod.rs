@@ -52,6 +52,47 @@ pub struct Commit {
     pub purged_jobs: Vec<String>,
     /// Maximum number of events to keep for each job; older ones are dropped. 0 means all.
     pub events_per_job_max: u64,
+    /// The part of the change that concerns the queue of jobs. It is carried out in the same transaction.
+    #[serde(skip)]
+    pub work: Option<Box<Work>>,
+}
+
+/// A change of the work on one job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Work {
+    /// Id of the job.
+    pub job_id: String,
+    /// The claim under which the change is made. If it is lost, nothing is stored.
+    pub claim: Option<String>,
+    /// Results of steps to record, by the name of the step.
+    pub steps: Vec<(String, Value)>,
+    /// The change of the job's place in the queue.
+    pub change: Option<WorkChange>,
+}
+
+/// A change of a job's place in the queue.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkChange {
+    /// The job waits for a server. The key names this wait: a second one with the key has no effect.
+    Submit {
+        /// The key.
+        key: String,
+    },
+    /// The job waits for an answer, and no server works on it.
+    Wait {
+        /// Name of the answer.
+        answer: String,
+    },
+    /// The answer is there.
+    Answer {
+        /// Name of the answer.
+        answer: String,
+    },
+    /// The work on the job has ended.
+    End {
+        /// The outcome, for programs that read the queue.
+        result: Value,
+    },
 }
 
 /// Returns the form in which stores compare texts: in lower case, with a space in place of each NUL, because databases

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::environment::ExecutionEnvironment;
 use crate::environment::memory::MemFs;
+use crate::service::jobs::Jobs;
 use crate::service::store::EventScope;
 use crate::service::{
     AgentPlan, ApiRequest, ApiResult, MemServiceStore, Method, Reading, Service, ServiceHost, ServiceLimits,
@@ -148,6 +149,8 @@ pub(super) struct Disk {
     store: Shared<dyn ServiceStore>,
     conversations: Shared<dyn Store>,
     counter: Shared<Counter>,
+    /// Keeps the steps of jobs, if they are recorded.
+    jobs: Option<Shared<dyn Jobs>>,
 }
 
 /// A service under test.
@@ -168,6 +171,14 @@ impl Bench {
         Self::with_limits(fixture, ServiceLimits::default())
     }
 
+    /// Returns a service that records the steps of its jobs.
+    pub(super) fn recording(fixture: &str) -> Self {
+        let Disk { files, workspace, conversations, counter, .. } = Self::new(fixture).disk;
+        let store = Shared::new(MemServiceStore::new());
+        let jobs = Some(Shared::clone(&store) as Shared<dyn Jobs>);
+        Self::open(Disk { files, workspace, store, conversations, counter, jobs }, ServiceLimits::default())
+    }
+
     pub(super) fn with_limits(fixture: &str, limits: ServiceLimits) -> Self {
         let files = Shared::new(MemFs::from_fixture(fixture));
         let counter: Shared<Counter> = Shared::default();
@@ -179,6 +190,7 @@ impl Bench {
             store: Shared::new(MemServiceStore::new()),
             conversations: Shared::new(MemStore::new()),
             counter,
+            jobs: None,
         };
         Self::open(disk, limits)
     }
@@ -186,7 +198,7 @@ impl Bench {
     /// Opens a service on what another one left.
     pub(super) fn open(disk: Disk, limits: ServiceLimits) -> Self {
         let host: Shared<OfflineHost> = Shared::default();
-        let service = Service::new(ServiceParts {
+        let parts = ServiceParts {
             workspace: Shared::clone(&disk.workspace),
             host: Shared::clone(&host) as Shared<dyn ServiceHost>,
             store: Shared::clone(&disk.store),
@@ -194,7 +206,11 @@ impl Bench {
             clock: Shared::clone(&disk.counter) as Shared<dyn Clock>,
             random: Shared::clone(&disk.counter) as Shared<dyn Random>,
             limits,
-        });
+        };
+        let service = match &disk.jobs {
+            Some(jobs) => Service::with_jobs(parts, Shared::clone(jobs)),
+            None => Service::new(parts),
+        };
         Self { service, disk, host }
     }
 

@@ -6,6 +6,7 @@ mod canvas;
 mod host_tests;
 mod jobs;
 mod questions;
+mod resuming;
 mod review;
 
 use bench_host::Bench;

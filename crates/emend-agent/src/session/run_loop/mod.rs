@@ -21,10 +21,12 @@ use crate::error_code::{Code, SessionEffect};
 use crate::event::{BudgetKind, EndReason, ErrorInfo, EventKind};
 use crate::fixed_texts;
 use crate::history::{HistoryEntry, HistoryEntryKind};
-use crate::session::core::{CANCELLED, Core, EditScope};
+use crate::session::core::{CANCELLED, Core, EditScope, Start};
 use crate::session::input::mentions::with_mentions;
 use crate::session::input::steering::inject_steering;
 use crate::session::input::system_prompt;
+use crate::session::steps::OpenResponse;
+use crate::workspace::WorkspaceError;
 use canvas_lease::LeaseHolder;
 use loop_detector::LoopDetector;
 use model_call::call_model;
@@ -33,7 +35,7 @@ use tool_call::SharedLeaseHolder;
 
 /// Runs one message and the waiting follow-ups to the end. Every exit emits `PROCESSING_END` and leaves a valid
 /// history: each tool call is followed by exactly one result.
-pub(in crate::session) async fn drive(running: Running, text: String, cancel: CancelToken) {
+pub(in crate::session) async fn drive(running: Running, start: Start, cancel: CancelToken) {
     let core = Shared::clone(&running.core);
     let is_child = core.edit_scope.lock().unwrap_or_else(PoisonError::into_inner).is_some();
     if !is_child {
@@ -51,7 +53,7 @@ pub(in crate::session) async fn drive(running: Running, text: String, cancel: Ca
     let mut is_late = false;
     let preemption = Preemption { core: &core, cancel: &cancel, is_done: AtomicBool::new(is_child) };
     let (reason, usage) = {
-        let mut work = std::pin::pin!(work(&core, text, &cancel, &preemption));
+        let mut work = std::pin::pin!(work(&core, start, &cancel, &preemption));
         std::future::poll_fn(|context| {
             if alarm.as_mut().is_some_and(|alarm| alarm.as_mut().poll(context).is_ready()) {
                 alarm = None;
@@ -96,66 +98,88 @@ impl Preemption<'_> {
 }
 
 /// The run without its subagents.
-async fn work(core: &Core, text: String, cancel: &CancelToken, preemption: &Preemption<'_>) -> (EndReason, Usage) {
+async fn work(core: &Core, start: Start, cancel: &CancelToken, preemption: &Preemption<'_>) -> (EndReason, Usage) {
     let mut usage = Usage::default();
-    let mut next = Some(text);
+    let mut next = Some(start);
     let mut reason = EndReason::Natural;
-    while let Some(text) = next.take() {
-        reason = process(core, text, &mut usage, cancel, preemption).await;
+    while let Some(start) = next.take() {
+        reason = process(core, start, &mut usage, cancel, preemption).await;
         if !core.save().await {
             report_conflict(core);
             reason = EndReason::Error;
         }
         let dealt_with = matches!(reason, EndReason::Natural | EndReason::TurnLimit);
         if dealt_with && !cancel.is_cancelled() && !is_turn_limit_reached(core) {
-            next = core.queues().follow_ups.pop_front();
+            next = core.queues().follow_ups.pop_front().map(Start::Message);
         }
     }
     (reason, usage)
 }
 
-/// Processes one user message.
+/// Processes one user message, or the rest of one.
 async fn process(
     core: &Core,
-    text: String,
+    start: Start,
     usage: &mut Usage,
     cancel: &CancelToken,
     preemption: &Preemption<'_>,
 ) -> EndReason {
-    core.emitter.emit(EventKind::UserInput { content: text.clone() });
-    if let Err(error) = core.workspace.initialize().await {
-        if cancel.is_cancelled() {
-            return EndReason::Aborted;
-        }
-        core.emitter.emit(EventKind::Error(ErrorInfo {
-            code: error.code().as_str(),
-            message: error.to_string(),
-            suggestions: error.suggestions(),
-            data: None,
-        }));
-        return EndReason::Error;
+    if let Start::Message(content) = &start {
+        core.emitter.emit(EventKind::UserInput { content: content.clone() });
     }
-    let message = with_mentions(core, &text).await;
-    core.record(HistoryEntryKind::User, message);
-    inject_steering(core).await;
+    if let Err(error) = core.workspace.initialize().await {
+        return cannot_begin(core, error.into(), cancel);
+    }
+    if let Start::Message(text) = &start {
+        let message = with_mentions(core, text).await;
+        core.record(HistoryEntryKind::User, message);
+        inject_steering(core).await;
+    }
     system_prompt::refresh_prompt_context(core).await;
-    let edit_scope = begin_run(core);
+    let edit_scope = match begin_run(core, &start).await {
+        Ok(edit_scope) => edit_scope,
+        Err(error) => return cannot_begin(core, error, cancel),
+    };
     core.status().run_id = edit_scope.run_id;
     core.subagents.begin_run(edit_scope);
     let EditScope { run_id, epoch } = edit_scope;
     let mut lease_holder = LeaseHolder::new(&core.workspace, Shared::clone(&core.clock), &core.emitter, epoch);
-    let reason = rounds(core, run_id, &mut lease_holder, usage, cancel).await;
+    let open = match start {
+        Start::Message(_) => None,
+        Start::Again { .. } => core.steps.open_response(core),
+    };
+    let reason = rounds(core, run_id, open, &mut lease_holder, usage, cancel).await;
     preemption.preempt_if_cancelled();
     lease_holder.release();
     reason
 }
 
+/// Ends a run whose workspace is not ready.
+fn cannot_begin(core: &Core, error: WorkspaceError, cancel: &CancelToken) -> EndReason {
+    if cancel.is_cancelled() {
+        return EndReason::Aborted;
+    }
+    let suggestions = match &error {
+        WorkspaceError::Environment(error) => error.suggestions(),
+        _ => Vec::new(),
+    };
+    let (code, message) = (error.code().as_str(), error.to_string());
+    core.emitter.emit(EventKind::Error(ErrorInfo { code, message, suggestions, data: None }));
+    EndReason::Error
+}
+
 /// Starts a run of edits. A user message preempts the canvas lease of earlier runs; the edits of a subagent belong to
 /// its parent's run.
-fn begin_run(core: &Core) -> EditScope {
+async fn begin_run(core: &Core, start: &Start) -> Result<EditScope, WorkspaceError> {
     let inherited = *core.edit_scope.lock().unwrap_or_else(PoisonError::into_inner);
-    inherited
-        .unwrap_or_else(|| EditScope { run_id: core.workspace.begin_run(), epoch: core.workspace.canvas().take_back() })
+    if let Some(inherited) = inherited {
+        return Ok(inherited);
+    }
+    let run_id = match start {
+        Start::Message(_) => core.workspace.begin_shared_run().await?,
+        Start::Again { run_id } => *run_id,
+    };
+    Ok(EditScope { run_id, epoch: core.workspace.canvas().take_back() })
 }
 
 /// Maximum number of consecutive responses that the provider paused and that are sent back.
@@ -164,6 +188,7 @@ const PAUSES_MAX: u32 = 8;
 async fn rounds(
     core: &Core,
     run_id: u64,
+    mut open: Option<OpenResponse>,
     lease_holder: &mut LeaseHolder<'_>,
     usage: &mut Usage,
     cancel: &CancelToken,
@@ -180,19 +205,20 @@ async fn rounds(
             core.emitter.emit(event);
         }
         let tool_choice = is_last.then_some(ToolChoice::None);
-        let response = match respond(core, lease_holder, usage, tool_choice, cancel).await {
-            Ok(response) => response,
-            Err(reason) => return reason,
+        let answered = match open.take() {
+            // It is in the history already.
+            Some(open) => open,
+            None => match respond(core, lease_holder, usage, tool_choice, cancel).await {
+                Ok(response) => taken_into_history(core, response),
+                Err(reason) => return reason,
+            },
         };
-        let finish = response.finish_reason.reason;
-        let calls: Vec<ToolCall> = response.message.tool_calls().into_iter().cloned().collect();
+        let OpenResponse { finish, text, calls } = answered;
         if is_last {
-            record_response(core, response);
             core.answer_calls(tool_call::NO_CALLS_LEFT);
             return EndReason::Budget;
         }
         if calls.is_empty() {
-            let text = record_response(core, response);
             if finish == FinishKind::Pause && n_pauses < PAUSES_MAX {
                 n_pauses += 1;
             } else if cancel.is_cancelled() && !core.queues().steering.is_empty() {
@@ -202,7 +228,6 @@ async fn rounds(
             }
             continue;
         }
-        record_response(core, response);
         if !core.save().await {
             core.answer_calls(CANCELLED);
             return EndReason::Error;
@@ -229,7 +254,15 @@ async fn rounds(
     }
 }
 
-/// Calls the model. Its response has unique ids of calls and arguments that are parsed.
+/// Appends a response to the history.
+fn taken_into_history(core: &Core, response: Response) -> OpenResponse {
+    let finish = response.finish_reason.reason;
+    let calls: Vec<ToolCall> = response.message.tool_calls().into_iter().cloned().collect();
+    OpenResponse { finish, text: record_response(core, response), calls }
+}
+
+/// Calls the model. Its response has unique ids of calls and arguments that are parsed. A response that was recorded by a
+/// process that was killed is not asked for again.
 async fn respond(
     core: &Core,
     lease_holder: &mut LeaseHolder<'_>,
@@ -240,6 +273,10 @@ async fn respond(
     compaction::compact_if_needed(core).await;
     if !core.save().await {
         return Err(EndReason::Error);
+    }
+    if let Some(response) = core.steps.next_response() {
+        core.spending.add(&core.settings().model, &response.usage);
+        return Ok(response);
     }
     let mut response = match call_model(core, lease_holder, tool_choice, cancel).await {
         Ok(response) => response,
@@ -252,6 +289,7 @@ async fn respond(
     if response.finish_reason.reason != FinishKind::Length {
         tool_call::read_calls(&core.settings().tools, &mut response.message);
     }
+    core.steps.record_response(core, &response).await;
     Ok(response)
 }
 

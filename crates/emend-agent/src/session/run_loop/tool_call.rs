@@ -17,6 +17,7 @@ use crate::event::EventKind;
 use crate::history::result;
 use crate::session::core::{CANCELLED, Core};
 use crate::session::options::SessionConfig;
+use crate::session::steps::Done;
 use crate::tool::{
     CommandLimits, Progress, Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry, example, meant,
     read_arguments, tidy,
@@ -25,15 +26,6 @@ use crate::workspace::{ReadTracker, Workspace};
 
 /// The lease holder of the run, shared by calls that run at the same time.
 pub(in crate::session) type SharedLeaseHolder<'k, 'a> = futures::lock::Mutex<&'k mut LeaseHolder<'a>>;
-
-/// A call with its result.
-pub(in crate::session) struct Done {
-    pub(in crate::session) result: ToolResult,
-    /// Whether the call asked the user, whose answer ends the wait of the session.
-    pub(in crate::session) asked: bool,
-    /// Whether the arguments did not match the schema of the tool.
-    pub(in crate::session) misfits: bool,
-}
 
 /// Result of a call beyond the limit on tool calls.
 pub(in crate::session) const NO_CALLS_LEFT: &str =
@@ -52,6 +44,9 @@ pub(in crate::session) async fn execute(
     has_question: bool,
     cancel: &CancelToken,
 ) -> Done {
+    if let Some(done) = core.steps.done(call) {
+        return done;
+    }
     begin(core, call);
     // A reader of the events can cancel a call when it sees the call begin.
     core.emitter.yield_to_readers().await;
@@ -75,7 +70,9 @@ pub(in crate::session) async fn execute(
     let asked = outcome.is_ok() && asks;
     // Only a rejection of arguments shows an example.
     let misfits = matches!(&outcome, Err(ToolError { data: Some(data), .. }) if data.get(EXAMPLE).is_some());
-    Done { result: result_for_model(core, call, outcome), asked, misfits }
+    let done = Done { result: result_for_model(core, call, outcome), asked, misfits };
+    core.steps.record_call(&done).await;
+    done
 }
 
 /// Emits the files that changed since `revision`, except changes by subagents, which were emitted as they happened.
@@ -215,8 +212,16 @@ async fn attempt(
         approvals::approve(core, &settings.config, call, tool, &arguments, &context_with(None, false)).await?;
     let lease = lease_holder.lock().await.acquire_for_tool(&tool.paths(&arguments)).await?;
     let context = context_with(lease, approved == Approved::ToRun);
+    let known = match tool.effect() {
+        effect @ (ToolEffect::Writes | ToolEffect::Runs) => {
+            core.steps.begin_call(core, run_id, call, effect == ToolEffect::Runs).await
+        }
+        _ => None,
+    };
     let call = tool.call(&arguments, &context);
-    let outcome = if tool.interruptible() {
+    let outcome = if let Some(known) = known {
+        known
+    } else if tool.interruptible() {
         match select(call, cancel.cancelled()).await {
             Either::Left((outcome, _)) => outcome,
             Either::Right(_) => Err(ToolError::new(Code::Aborted, "The user cancelled while this call ran.")),

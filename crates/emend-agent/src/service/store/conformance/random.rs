@@ -73,6 +73,7 @@ fn commit(dice: &mut Dice) -> Commit {
     let mut purged_jobs: Vec<String> = (0..dice.below(3) / 2).map(|_| job_id(dice, &id)).collect();
     purged_jobs.extend(dice.often(1).then(|| "s1/1".to_owned()));
     Commit {
+        work: None,
         at: Timestamp(dice.below(1_000_000) as u64),
         session: record,
         jobs,

@@ -73,6 +73,7 @@ fn commit(n: u64) -> Commit {
         data: json!({ "n": n }),
     };
     Commit {
+        work: None,
         at: Timestamp(n),
         session: SessionRecord {
             session_id: id,

@@ -1,0 +1,41 @@
+//! Whether a session may start a job: it is active and idle, and its budget is not used up.
+
+use serde_json::json;
+
+use super::api::{ApiError, ApiResult};
+use super::inner::Inner;
+use super::records::{Budget, SessionRecord, SessionStatus, Spent};
+use crate::error_code::Code;
+
+/// Checks that a session is idle and may start a job.
+pub(super) async fn check_can_start(inner: &Inner, session: &SessionRecord) -> ApiResult<()> {
+    if session.status == SessionStatus::Archived {
+        return Err(ApiError::new(Code::Conflict, "the session is archived; make it active first"));
+    }
+    if let Some(id) = &session.last_job_id
+        && let Some(job) = inner.store.job(id).await?
+        && job.status.holds_slot()
+    {
+        let message = "the session works on another job; wait for it, cancel it, or queue a follow-up";
+        return Err(ApiError::new(Code::Busy, message).with_data(json!({ "job_id": job.job_id, "status": job.status })));
+    }
+    if let Some(limit) = used_up(&session.budget, &session.spent) {
+        let message = format!("the budget of the session is used up: {limit}; raise it to go on");
+        return Err(ApiError::new(Code::LimitReached, message).with_data(json!({ "limit": limit })));
+    }
+    Ok(())
+}
+
+/// Returns the part of a budget that is used up.
+fn used_up(budget: &Budget, spent: &Spent) -> Option<&'static str> {
+    let over = |limit: u64, used: u64| limit > 0 && used >= limit;
+    if over(budget.tokens, spent.total_tokens) {
+        Some("tokens")
+    } else if budget.cost_usd > 0.0 && spent.cost_usd >= budget.cost_usd {
+        Some("cost_usd")
+    } else if over(budget.duration_ms, spent.duration_ms) {
+        Some("duration_ms")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,118 @@
+//! The place from which a run goes on: its message, the events that are stored already, and the open question.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::api::{ApiError, ApiResult};
+use super::inner::Inner;
+use super::recorder::Recorder;
+use super::records::{EventRecord, JobRecord, Question};
+use super::store::EventScope;
+use crate::error_code::Code;
+use crate::session::StepKeeper as _;
+
+/// Number of events of one read.
+const PAGE: usize = 1_000;
+
+/// A message for the agent, as the step `input:<n>` records it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Input {
+    pub(super) message: String,
+    /// Number of entries of the conversation before it.
+    pub(super) n_entries: usize,
+    /// Number of runs of the job before it.
+    pub(super) n_runs: usize,
+}
+
+/// The way in which a run begins.
+pub(super) enum Begin {
+    /// With a new message, the step of this name.
+    New { step: String, message: String },
+    /// With a message that the conversation does not have yet, although its step is recorded.
+    Repeat { message: String },
+    /// After the last entry of the conversation.
+    Again { run_id: Option<u64> },
+}
+
+impl Begin {
+    /// Decides from the recorded steps and the length of the conversation.
+    pub(super) fn of(job: &JobRecord, recorder: &Recorder, n_entries: usize) -> ApiResult<Self> {
+        let step = |n: usize| format!("input:{n}");
+        let n_inputs = (1..).take_while(|n| recorder.recorded(&step(*n)).is_some()).count();
+        if let Some(message) = &job.control.input {
+            return Ok(Self::New { step: step(n_inputs + 1), message: message.clone() });
+        }
+        let last = recorder.recorded(&step(n_inputs)).and_then(|input| serde_json::from_value(input).ok());
+        let last: Input = last.ok_or_else(|| ApiError::new(Code::Internal, "the job has no message"))?;
+        if n_entries > last.n_entries {
+            let run_id = job.runs.last().copied().filter(|_| job.runs.len() > last.n_runs);
+            Ok(Self::Again { run_id })
+        } else {
+            Ok(Self::Repeat { message: last.message })
+        }
+    }
+}
+
+/// The stored events of a job, as far as a process that goes on with it must know them.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Events about tool calls, by type and id of the call.
+    calls: BTreeSet<(String, String)>,
+    /// The question of a call, if the user has not answered it.
+    pub(super) question: Option<Question>,
+    /// Text of the last answer of the model.
+    pub(super) answer: String,
+}
+
+impl Told {
+    /// Reads the events of a job.
+    pub(super) async fn of(inner: &Inner, job_id: &str) -> ApiResult<Self> {
+        let (scope, mut after, mut told) = (EventScope::Job(job_id.to_owned()), 0, Self::default());
+        loop {
+            let page = inner.store.events(&scope, after, PAGE).await?;
+            let Some(last) = page.events.last() else { return Ok(told) };
+            after = last.cursor;
+            page.events.iter().for_each(|event| told.take(event));
+        }
+    }
+
+    fn take(&mut self, event: &EventRecord) {
+        match event.kind.as_str() {
+            "message.completed" => event.data["text"].as_str().unwrap_or_default().clone_into(&mut self.answer),
+            "clarification.received" => self.question = None,
+            "tool.call.completed" if event.data["ok"] == true => {
+                self.question = question_of(&event.data["result"]).or(self.question.take());
+            }
+            _ => {}
+        }
+        if let Some(id) = call_of(&event.kind, &event.data) {
+            self.calls.insert((event.kind.clone(), id.to_owned()));
+        }
+    }
+
+    /// Returns whether an event is stored already.
+    pub(super) fn has(&self, kind: &str, data: &Value) -> bool {
+        !self.calls.is_empty()
+            && call_of(kind, data).is_some_and(|id| self.calls.contains(&(kind.to_owned(), id.to_owned())))
+    }
+}
+
+/// Returns the id of the call that an event is about, for events of which a call has one.
+fn call_of<'a>(kind: &str, data: &'a Value) -> Option<&'a str> {
+    let is_about_call =
+        matches!(kind, "tool.call.requested" | "tool.call.completed" | "approval.requested" | "approval.resolved");
+    data["tool_call_id"].as_str().filter(|_| is_about_call)
+}
+
+/// Returns the question in the result of a tool.
+pub(super) fn question_of(data: &Value) -> Option<Question> {
+    let question = data.get("question")?.as_str()?.to_owned();
+    Some(Question {
+        question_id: String::new(),
+        question,
+        options: serde_json::from_value(data["options"].clone()).unwrap_or_default(),
+        fields: data.get("fields").cloned().unwrap_or_default(),
+    })
+}

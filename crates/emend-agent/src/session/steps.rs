@@ -1,0 +1,174 @@
+//! Steps of a run that a host records, so that another process goes on after a crash.
+//!
+//! The steps are the responses of the model (`llm:<n>`, counted within a job) and the results of tool calls
+//! (`tool:<call_id>`). A command is announced before it starts (`begin:<call_id>`): a second process does not run it
+//! again, because it may have had effects. Edits are recognised by the line logs of the workspace.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use emend_llm::{BoxFuture, FinishKind, MaybeSend, MaybeSync, Response, Shared, ToolCall, ToolResult};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::core::{Core, LOST};
+use crate::error_code::Code;
+use crate::tool::{ToolError, ToolOutput};
+
+/// Whether steps can be recorded. In a browser they are not, and the constant keeps the code out of the module.
+const MAY_RECORD: bool = cfg!(not(target_family = "wasm"));
+
+/// Keeps the steps of a job.
+pub trait StepKeeper: MaybeSend + MaybeSync {
+    /// Returns the recorded result of a step.
+    fn recorded(&self, step: &str) -> Option<Value>;
+
+    /// Records a step. Resolves when the step is durable, and never if this process has lost the job: the host then drops
+    /// the run.
+    fn record(&self, step: String, result: Value) -> BoxFuture<'_, ()>;
+}
+
+/// The steps of the present run.
+#[derive(Default)]
+pub(in crate::session) struct Steps {
+    keeper: Mutex<Option<Shared<dyn StepKeeper>>>,
+    /// Number of responses that are recorded and in the history.
+    n_responses: AtomicU64,
+}
+
+/// A call with its result.
+pub(in crate::session) struct Done {
+    pub(in crate::session) result: ToolResult,
+    /// Whether the call asked the user, whose answer ends the wait of the session.
+    pub(in crate::session) asked: bool,
+    /// Whether the arguments did not match the schema of the tool.
+    pub(in crate::session) misfits: bool,
+}
+
+/// A recorded response.
+#[derive(Serialize, Deserialize)]
+struct RecordedResponse {
+    response: Response,
+    /// Number of history entries before it.
+    n_entries: usize,
+}
+
+/// A recorded result of a call.
+#[derive(Serialize, Deserialize)]
+struct RecordedCall {
+    result: ToolResult,
+    asked: bool,
+    misfits: bool,
+}
+
+/// The calls of the last response in the history, with the reason why that response ended.
+pub(in crate::session) struct OpenResponse {
+    pub(in crate::session) finish: FinishKind,
+    pub(in crate::session) text: String,
+    pub(in crate::session) calls: Vec<ToolCall>,
+}
+
+impl Steps {
+    /// Returns the keeper, if the host records steps.
+    fn keeper(&self) -> Option<Shared<dyn StepKeeper>> {
+        if !MAY_RECORD {
+            return None;
+        }
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Records the steps of the next run in `keeper`, which may have steps of a process that was killed.
+    pub(in crate::session) fn keep(&self, core: &Core, keeper: Option<Shared<dyn StepKeeper>>) {
+        let n_recorded = keeper.as_ref().map_or(0, |keeper| {
+            let is_recorded = |n: &u64| keeper.recorded(&name_of(*n)).is_some();
+            (1..).take_while(is_recorded).count() as u64
+        });
+        let last = keeper.as_ref().and_then(|keeper| response_of(&**keeper, n_recorded));
+        let is_in_history = last.is_none_or(|last| {
+            let history = core.history();
+            let entries = history.entries();
+            // A compaction may have shortened the history.
+            entries.len() > last.n_entries || entries.iter().rev().any(|entry| entry.message == last.response.message)
+        });
+        self.n_responses.store(n_recorded - u64::from(!is_in_history), Ordering::Relaxed);
+        *self.keeper.lock().unwrap_or_else(PoisonError::into_inner) = keeper;
+    }
+
+    /// Returns the next response, if it is recorded.
+    pub(in crate::session) fn next_response(&self) -> Option<Response> {
+        let found = response_of(&*self.keeper()?, self.n_responses.load(Ordering::Relaxed) + 1)?;
+        self.n_responses.fetch_add(1, Ordering::Relaxed);
+        Some(found.response)
+    }
+
+    /// Records a response of the model.
+    pub(in crate::session) async fn record_response(&self, core: &Core, response: &Response) {
+        let Some(keeper) = self.keeper() else { return };
+        let n = self.n_responses.fetch_add(1, Ordering::Relaxed) + 1;
+        let value = RecordedResponse { response: response.clone(), n_entries: core.history().entries().len() };
+        keeper.record(name_of(n), serde_json::to_value(&value).unwrap_or_default()).await;
+    }
+
+    /// Returns the result of a call, if it is recorded.
+    pub(in crate::session) fn done(&self, call: &ToolCall) -> Option<Done> {
+        let value = self.keeper()?.recorded(&format!("tool:{}", call.id))?;
+        let RecordedCall { result, asked, misfits } = serde_json::from_value(value).ok()?;
+        Some(Done { result, asked, misfits })
+    }
+
+    /// Records the result of a call.
+    pub(in crate::session) async fn record_call(&self, done: &Done) {
+        let Some(keeper) = self.keeper() else { return };
+        let Done { result, asked, misfits } = done;
+        let value = RecordedCall { result: result.clone(), asked: *asked, misfits: *misfits };
+        let step = format!("tool:{}", result.tool_call_id);
+        keeper.record(step, serde_json::to_value(&value).unwrap_or_default()).await;
+    }
+
+    /// Returns the outcome of a call that a killed process may have carried out already. Announces a command otherwise.
+    pub(in crate::session) async fn begin_call(
+        &self,
+        core: &Core,
+        run_id: u64,
+        call: &ToolCall,
+        is_command: bool,
+    ) -> Option<Result<ToolOutput, ToolError>> {
+        let keeper = self.keeper()?;
+        let files = core.workspace.files_of_call(run_id, &call.id);
+        if !files.is_empty() && !is_command {
+            let names: Vec<String> = files.iter().map(ToString::to_string).collect();
+            let text =
+                format!("Done: {}. The server was replaced during this call; the edit is complete.", names.join(", "));
+            return Some(Ok(ToolOutput::new(text, json!({ "files": names }))));
+        }
+        if !is_command {
+            return None;
+        }
+        let step = format!("begin:{}", call.id);
+        if keeper.recorded(&step).is_some() {
+            return Some(Err(ToolError::new(Code::Aborted, LOST)));
+        }
+        keeper.record(step, Value::Bool(true)).await;
+        None
+    }
+
+    /// Returns the last response of the history if it is the newest recorded one.
+    pub(in crate::session) fn open_response(&self, core: &Core) -> Option<OpenResponse> {
+        let last = core.history().entries().last().map(|entry| entry.message.clone())?;
+        let n = self.n_responses.load(Ordering::Relaxed);
+        let recorded = response_of(&*self.keeper()?, n).filter(|found| found.response.message == last)?;
+        Some(OpenResponse {
+            finish: recorded.response.finish_reason.reason,
+            text: last.text(),
+            calls: last.tool_calls().into_iter().cloned().collect(),
+        })
+    }
+}
+
+fn name_of(n: u64) -> String {
+    format!("llm:{n}")
+}
+
+fn response_of(keeper: &dyn StepKeeper, n: u64) -> Option<RecordedResponse> {
+    serde_json::from_value(keeper.recorded(&name_of(n))?).ok()
+}

@@ -1,0 +1,144 @@
+//! The order of changes in a root that several processes share.
+//!
+//! A host whose processes work on one root gives each workspace a [`RootGate`]. A change then enters the gate, takes in
+//! what other processes have saved, and saves its own line logs before it leaves. Without a gate, the lock of this
+//! process is enough.
+
+use emend_llm::{CancelToken, Shared};
+use futures::future::{Either, select};
+use futures::lock::MutexGuard;
+
+use super::error::WorkspaceError;
+use super::snapshot::{RootEntry, RootGate, RootRight};
+use super::state::Workspace;
+use crate::environment::FilePath;
+
+/// Whether a root can be shared. In a browser none is, and the constant keeps the code out of the module.
+const MAY_SHARE: bool = cfg!(not(target_family = "wasm"));
+
+/// The lock of changes. When it is dropped, the line logs are saved for others.
+pub(super) struct Writing<'a> {
+    workspace: &'a Workspace,
+    /// Dropped before the lock of this process, so that this process does not wait for itself.
+    right: Option<Box<dyn RootRight>>,
+    _here: MutexGuard<'a, ()>,
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        if MAY_SHARE && self.right.is_some() {
+            // Changes that others made on the disk were recorded on the way. After a failure they are found anew.
+            let _ = self.workspace.share();
+            self.right = None;
+        }
+    }
+}
+
+impl Workspace {
+    /// Orders the changes of this workspace with those of other processes.
+    #[must_use]
+    pub fn with_gate(self, gate: Shared<dyn RootGate>) -> Self {
+        Self { gate: Some(gate), ..self }
+    }
+
+    /// Returns a view of this workspace whose changes need the claim of a job, if several processes share the root.
+    #[must_use]
+    pub fn fenced(&self, claim: &str) -> Self {
+        let view = self.in_mode(self.mode);
+        match &self.gate {
+            Some(gate) if MAY_SHARE => Self { gate: Some(gate.fenced(claim)), ..view },
+            _ => view,
+        }
+    }
+
+    /// Waits for the right to change files.
+    pub(super) async fn enter(&self) -> Result<Writing<'_>, WorkspaceError> {
+        let here = self.writing.lock().await;
+        let Some(gate) = self.gate.as_ref().filter(|_| MAY_SHARE) else {
+            return Ok(Writing { workspace: self, right: None, _here: here });
+        };
+        let reload = self.state().is_stale;
+        let RootEntry { missed, right } = gate.enter(reload).await?;
+        self.take_in(missed)?;
+        let writing = Writing { workspace: self, right: Some(right), _here: here };
+        if !self.state().expected.is_empty() {
+            // The process that was about to write these files may have been killed.
+            self.catch_up().await;
+        }
+        Ok(writing)
+    }
+
+    /// Waits for the right to change files, for a run that `cancel` ends: the caller that has it may wait for a host that
+    /// never answers.
+    pub(super) async fn lock_writes(&self, cancel: &CancelToken) -> Result<Writing<'_>, WorkspaceError> {
+        match select(Box::pin(self.enter()), cancel.cancelled()).await {
+            Either::Left((writing, _)) => writing,
+            Either::Right(_) => Err(WorkspaceError::Cancelled),
+        }
+    }
+
+    /// Takes in what other processes have changed. Does nothing if no others share the root.
+    ///
+    /// # Errors
+    ///
+    /// The root cannot be used now.
+    pub async fn refresh(&self) -> Result<(), WorkspaceError> {
+        match self.gate {
+            Some(_) if MAY_SHARE => self.enter().await.map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Saves the line logs for the other processes that share the root.
+    pub(super) fn share(&self) -> Result<(), WorkspaceError> {
+        if !MAY_SHARE || self.gate.is_none() {
+            return Ok(());
+        }
+        let is_saved = {
+            let state = self.state();
+            state.saved_revision == state.revision && state.saved.len() >= state.files.len()
+        };
+        if is_saved {
+            return Ok(());
+        }
+        let outcome = self.persist();
+        self.state().is_stale |= outcome.is_err();
+        outcome
+    }
+
+    /// Starts a run as [`begin_run`](Self::begin_run) does, with a number that no other process uses.
+    ///
+    /// # Errors
+    ///
+    /// The number could not be saved.
+    pub async fn begin_shared_run(&self) -> Result<u64, WorkspaceError> {
+        if !MAY_SHARE || self.gate.is_none() {
+            return Ok(self.begin_run());
+        }
+        let _writing = self.enter().await?;
+        let run = self.begin_run();
+        self.persist()?;
+        Ok(run)
+    }
+
+    /// Returns the visible text for a reader. Edits of another process are not taken for changes of another program.
+    pub(super) async fn visible_to_reader(&self, path: &FilePath) -> Result<Option<String>, WorkspaceError> {
+        let _writing = match self.gate {
+            Some(_) if MAY_SHARE => Some(self.enter().await?),
+            _ => None,
+        };
+        self.visible(path).await
+    }
+
+    /// Returns the files that a call of a run has changed, whether or not the changes are in effect.
+    pub(crate) fn files_of_call(&self, run_id: u64, call_id: &str) -> Vec<FilePath> {
+        let run = run_id.to_string();
+        let is_of_call =
+            |edit: &str| edit.strip_prefix(call_id).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let state = self.state();
+        let changed = state.files.iter().filter(|(_, entry)| {
+            entry.log.changes().any(|change| change.meta.run == run && is_of_call(&change.meta.edit))
+        });
+        changed.map(|(path, _)| path.clone()).collect()
+    }
+}
