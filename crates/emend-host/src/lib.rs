@@ -12,8 +12,12 @@ mod growing_document;
 mod keep;
 mod local;
 mod process;
+#[cfg(unix)]
+mod servers;
 #[cfg(feature = "sqlite")]
 mod service_store;
+#[cfg(unix)]
+mod shared_document;
 #[cfg(feature = "shell")]
 mod shell;
 mod state;
@@ -28,8 +32,12 @@ pub use git::project_root;
 pub use growing_document::GrowingDocument;
 pub use local::LocalEnvironment;
 pub use process::{EnvPolicy, Inherit, Sandbox};
+#[cfg(unix)]
+pub use servers::ChangeLock;
 #[cfg(feature = "sqlite")]
 pub use service_store::{OpenStoreError, SqliteServiceStore};
+#[cfg(unix)]
+pub use shared_document::{SharedDocument, Unread};
 #[cfg(feature = "shell")]
 pub use shell::EmulatedShell;
 pub use state::{StateDir, StateError};

@@ -148,13 +148,27 @@ impl StateDir {
     ///
     /// `Busy` if another process has locked it, or `Io`.
     pub fn open_in(home: &Path, root: &Path) -> Result<Self, StateError> {
+        Self::open_as(home, root, false)
+    }
+
+    /// Opens the state for one of several servers, which keep other commands out and not each other. A server changes
+    /// documents only while it holds [`change_lock`](Self::change_lock).
+    ///
+    /// # Errors
+    ///
+    /// As [`open_at_once`](Self::open_at_once).
+    pub fn open_shared(root: &Path) -> Result<Self, StateError> {
+        Self::open_as(&home().ok_or(StateError::NoHome)?, root, true)
+    }
+
+    pub(crate) fn open_as(home: &Path, root: &Path, is_shared: bool) -> Result<Self, StateError> {
         // A project has the same state under all its names.
         let root = root.canonicalize().map_err(failed(root))?;
         let directory = directory_of(home, &root);
         create_private(&directory).map_err(failed(&directory))?;
         let path = directory.join(LOCK);
         let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed(&path))?;
-        match lock.try_lock() {
+        match if is_shared { lock.try_lock_shared() } else { lock.try_lock() } {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 // Some systems do not let others read a locked file.
@@ -192,6 +206,11 @@ impl StateDir {
     pub fn location(root: &Path) -> Result<PathBuf, StateError> {
         let home = home().ok_or(StateError::NoHome)?;
         Ok(directory_of(&home, &root.canonicalize().map_err(failed(root))?))
+    }
+
+    /// Returns the state in a directory whose lock file is locked.
+    pub(crate) fn locked(directory: PathBuf, lock: File) -> Self {
+        Self { directory, lock: Some(lock) }
     }
 
     /// Returns the directory, for messages.

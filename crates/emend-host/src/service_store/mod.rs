@@ -23,12 +23,14 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use emend_agent::service::jobs::{Claim, Jobs};
 use emend_agent::service::store::{Commit, Committed, EventPage, EventScope, SessionPage, SessionQuery};
 use emend_agent::service::{JobRecord, ServiceStore, SessionRecord};
 use emend_agent::store::{Store, StoreError, check_name};
 use emend_llm::BoxFuture;
 use futures::channel::oneshot;
 use rusqlite::Connection;
+use serde_json::Value;
 
 pub use error::OpenStoreError;
 
@@ -180,6 +182,14 @@ impl ServiceStore for SqliteServiceStore {
     ) -> BoxFuture<'a, Result<EventPage, StoreError>> {
         let scope = scope.clone();
         self.read(move |connection| read::events(connection, &scope, after, limit))
+    }
+}
+
+/// One process has the jobs. It goes on with those of a process that was killed.
+impl Jobs for SqliteServiceStore {
+    fn recorded<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Vec<(String, Value)>, StoreError>> {
+        let id = claim.task_id.clone();
+        self.read(move |connection| read::steps(connection, &id))
     }
 }
 

@@ -4,6 +4,7 @@ use emend_agent::service::store::{EventPage, EventScope, SessionPage, SessionQue
 use emend_agent::service::{JobRecord, SessionRecord};
 use rusqlite::{Connection, OptionalExtension as _, Params, ToSql, Transaction, params};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::error::Failure;
 use super::write::status_name;
@@ -123,4 +124,14 @@ pub(super) fn events(
     };
     let Some((num, floor, last)) = found else { return Ok(EventPage::default()) };
     Ok(EventPage { events: records(&transaction, sql, params![num, after, limit])?, floor, last })
+}
+
+pub(super) fn steps(connection: &Connection, job_id: &str) -> Result<Vec<(String, Value)>, Failure> {
+    let mut statement = connection.prepare_cached("SELECT name, result FROM steps WHERE job_id = ?1")?;
+    let rows = statement.query_map([job_id], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
+    rows.map(|row| {
+        let (name, result) = row?;
+        Ok((name, serde_json::from_str(&result)?))
+    })
+    .collect()
 }

@@ -19,7 +19,8 @@ const HEADER: &[u8; 16] = b"SQLite format 3\0";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Steps from each version to the next. A step is never changed once it was released.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     -- Numbers of the newest event and of the newest dropped event of the whole store.
     CREATE TABLE counters (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, floor INTEGER NOT NULL);
     INSERT INTO counters VALUES (1, 0, 0);
@@ -81,7 +82,17 @@ const MIGRATIONS: [&str; 1] = ["
         lines TEXT NOT NULL,
         PRIMARY KEY (document, part)
     ) WITHOUT ROWID;
-"];
+",
+    "
+    -- Recorded steps of jobs on which the work has not ended.
+    CREATE TABLE steps (
+        job_id TEXT NOT NULL,
+        name TEXT NOT NULL,
+        result TEXT NOT NULL,
+        PRIMARY KEY (job_id, name)
+    ) WITHOUT ROWID;
+",
+];
 
 /// Opens the connection that writes. Creates the file if it does not exist.
 pub(super) fn open_writer(path: &Path) -> Result<Connection, OpenStoreError> {

@@ -101,7 +101,7 @@ fn files_of_others_and_later_versions_are_refused_unchanged() {
             "is a database of another program",
             "configuration",
         ),
-        ("a later version", |_| {}, "has version 99; this program reads versions up to 1", "configuration"),
+        ("a later version", |_| {}, "has version 99; this program reads versions up to 2", "configuration"),
         ("a cut file", |_| {}, "damaged or not a database", "io_error"),
     ];
     for (name, make, message, code) in table {

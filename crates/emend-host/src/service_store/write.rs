@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use emend_agent::service::store::{Commit, Committed, search_form};
+use emend_agent::service::store::{Commit, Committed, Work, WorkChange, search_form};
 use emend_agent::service::{EventRecord, JobRecord, SessionRecord, SessionStatus};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
@@ -27,9 +27,24 @@ struct Place {
     cursor: u64,
 }
 
+/// Records steps of a job, or forgets them at the end of the work on it.
+fn record(transaction: &Transaction<'_>, work: &Work) -> Result<(), Failure> {
+    let Work { job_id, steps, change, .. } = work;
+    if matches!(change, Some(WorkChange::End { .. })) {
+        transaction.prepare_cached("DELETE FROM steps WHERE job_id = ?1")?.execute([job_id])?;
+        return Ok(());
+    }
+    let sql = "INSERT INTO steps (job_id, name, result) VALUES (?1, ?2, ?3)
+        ON CONFLICT (job_id, name) DO UPDATE SET result = excluded.result";
+    for (name, result) in steps {
+        transaction.prepare_cached(sql)?.execute(params![job_id, name, serde_json::to_string(result)?])?;
+    }
+    Ok(())
+}
+
 pub(super) fn commit(connection: &mut Connection, commit: Commit) -> Result<Committed, Failure> {
     let transaction = begin(connection)?;
-    let Commit { at, mut session, jobs, events, text, purged_jobs, events_per_job_max } = commit;
+    let Commit { at, mut session, jobs, events, text, purged_jobs, events_per_job_max, work } = commit;
     let place = place_of(&transaction, &session)?;
     session.cursor = place.cursor + events.len() as u64;
     put_session(&transaction, &place, &session)?;
@@ -58,6 +73,7 @@ pub(super) fn commit(connection: &mut Connection, commit: Commit) -> Result<Comm
     count_events(&transaction, jobs_of_events)?;
     transaction.prepare_cached("UPDATE counters SET seq = ?1")?.execute([seq])?;
     for job_id in &purged_jobs {
+        transaction.prepare_cached("DELETE FROM steps WHERE job_id = ?1")?.execute([job_id])?;
         drop_events(&transaction, &place, &session.session_id, job_id, 0)?;
         transaction
             .prepare_cached("DELETE FROM jobs WHERE id = ?1 AND session_id = ?2")?
@@ -71,6 +87,9 @@ pub(super) fn commit(connection: &mut Connection, commit: Commit) -> Result<Comm
     let mut jobs = Vec::with_capacity(job_ids.len());
     for id in job_ids {
         jobs.extend(job(&transaction, &id)?);
+    }
+    if let Some(work) = work {
+        record(&transaction, &work)?;
     }
     transaction.commit()?;
     Ok(Committed { session, jobs, events: stored })
@@ -231,6 +250,8 @@ pub(super) fn remove_session(connection: &mut Connection, id: &str) -> Result<bo
     let sql = "DELETE FROM texts_index WHERE rowid IN (SELECT num FROM texts WHERE session = ?1)";
     transaction.execute(sql, [num])?;
     transaction.execute("DELETE FROM texts WHERE session = ?1", [num])?;
+    let sql = "DELETE FROM steps WHERE job_id IN (SELECT id FROM jobs WHERE session_id = ?1)";
+    transaction.execute(sql, [id])?;
     transaction.execute("DELETE FROM jobs WHERE session_id = ?1", [id])?;
     transaction.execute("DELETE FROM sessions WHERE num = ?1", [num])?;
     transaction.commit()?;
