@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, NoTls, Row};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Notification, Row};
 
 use crate::error::{Failure, OpenError};
 use crate::migrate::{self, Migrated};
@@ -91,6 +93,22 @@ impl Address {
         Ok(client)
     }
 
+    /// Opens a connection for notifications, and returns them until it breaks.
+    pub(crate) async fn listen(&self, sql: &str) -> Result<(Client, UnboundedReceiver<Notification>), OpenError> {
+        let (sender, notifications) = unbounded_channel();
+        let client = if self.config.get_ssl_mode() == SslMode::Disable {
+            let (client, connection) = self.config.connect(NoTls).await?;
+            forward(connection, sender);
+            client
+        } else {
+            let (client, connection) = self.config.connect(Tls::new(self.root_file.as_deref())?).await?;
+            forward(connection, sender);
+            client
+        };
+        client.batch_execute(sql).await?;
+        Ok((client, notifications))
+    }
+
     fn pool(&self) -> Result<Pool, OpenError> {
         let how = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = match self.config.get_ssl_mode() {
@@ -107,6 +125,23 @@ impl Address {
 fn drive(connection: impl Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static) {
     tokio::spawn(async move {
         let _ = connection.await;
+    });
+}
+
+/// Runs a connection until its client is dropped, and passes its notifications on.
+fn forward<S, T>(mut connection: Connection<S, T>, sender: UnboundedSender<Notification>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
+            if let AsyncMessage::Notification(notification) = message
+                && sender.send(notification).is_err()
+            {
+                return;
+            }
+        }
     });
 }
 

@@ -4,8 +4,9 @@ use emend_agent::error_code::Code;
 use emend_agent::store::StoreError;
 use tokio_postgres::error::SqlState;
 
-/// The error code of our functions for a change of a replaced server.
-pub(crate) const REPLACED: &str = "EM001";
+/// The error codes of our functions and of Absurd for a change that comes too late: of a worker that lost its claim, and
+/// of a session that another server has changed since.
+pub(crate) const LATE: [&str; 4] = ["EM002", "EM003", "AB001", "AB002"];
 
 /// The reason why a database could not be opened. No message contains the password.
 #[derive(Debug, thiserror::Error)]
@@ -46,9 +47,14 @@ pub enum OpenError {
         /// The needed version.
         known: &'static str,
     },
-    /// Another server uses the database.
-    #[error("another `emend serve` uses this database; stop it first")]
-    InUse,
+    /// The database has the sessions of another project.
+    #[error("the database belongs to another project; use one database for each project")]
+    OtherProject,
+    /// The database has no engine of jobs.
+    #[error(
+        "the database has no Absurd, which keeps the jobs; run `emend db migrate` of a build with it, or `absurdctl init`"
+    )]
+    NoJobs,
     /// The database could not be reached, or refused a statement.
     #[error("the database failed: {reason}")]
     Database {
@@ -63,7 +69,6 @@ impl OpenError {
     pub fn code(&self) -> Code {
         match self {
             Self::Database { .. } => Code::IoError,
-            Self::InUse => Code::Busy,
             _ => Code::Configuration,
         }
     }
@@ -133,7 +138,7 @@ impl Failure {
 
     pub(crate) fn into_store_error(self, name: &str) -> StoreError {
         let reason = match self {
-            Self::Database(error) if error.code().is_some_and(|state| state.code() == REPLACED) => {
+            Self::Database(error) if error.code().is_some_and(|state| LATE.contains(&state.code())) => {
                 return StoreError::Conflict { name: name.to_owned() };
             }
             Self::Database(error) => reason(&error),

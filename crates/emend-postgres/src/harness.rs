@@ -151,6 +151,21 @@ impl TestServer {
         self.run("pg_ctl", &[&words[..], &["-o", &options, "restart"]].concat());
     }
 
+    /// Runs a query in a database of [`database`](Self::database), and returns its rows as text; `None` while the server
+    /// does not answer.
+    #[must_use]
+    pub fn query(&self, address: &str, sql: &str) -> Option<String> {
+        let name = address.rsplit('/').next()?;
+        let directory = self.directory.to_str()?;
+        let mut command = Command::new(self.programs.join("psql"));
+        command.args(["-h", directory, "-U", "postgres", "-d", name, "-AtX", "-c", sql]);
+        if let Some((uid, gid)) = self.user {
+            command.uid(uid).gid(gid);
+        }
+        let done = command.current_dir(&self.directory).stderr(Stdio::null()).output().ok()?;
+        done.status.success().then(|| String::from_utf8_lossy(&done.stdout).trim().to_owned())
+    }
+
     /// Runs a program of PostgreSQL as the user of the server, and returns its output.
     ///
     /// # Panics

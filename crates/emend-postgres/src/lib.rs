@@ -9,8 +9,8 @@ mod error;
 #[cfg(any(test, feature = "harness"))]
 #[cfg(unix)]
 pub mod harness;
-mod holder;
 mod jobs;
+mod lock;
 mod migrate;
 mod store;
 mod tls;
@@ -18,6 +18,6 @@ mod tls;
 pub use canvas::{AppendedNode, CanvasAnswer, CanvasDraft, CanvasHashes, CanvasTicket, PostgresCanvases};
 pub use database::{Address, CONNECTIONS_MAX, migrate};
 pub use error::OpenError;
-pub use jobs::{Claim, ClaimError, JobWait, PostgresJobs};
+pub use jobs::{Claim, ClaimError, JobWait, PostgresJobs, RootLock, ServerJobs, ServerOptions};
 pub use migrate::{Migrated, known_version};
 pub use store::PostgresServiceStore;

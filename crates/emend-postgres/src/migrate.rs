@@ -8,8 +8,12 @@ use tokio_postgres::Client;
 use crate::error::OpenError;
 
 /// Steps from each version to the next.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("sql/001-service.sql"), include_str!("sql/002-canvas.sql"), include_str!("sql/003-jobs.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("sql/001-service.sql"),
+    include_str!("sql/002-canvas.sql"),
+    include_str!("sql/003-jobs.sql"),
+    include_str!("sql/004-servers.sql"),
+];
 
 /// Version of Absurd, the engine of jobs.
 const ABSURD_VERSION: &str = "0.5.1";
@@ -64,6 +68,16 @@ pub(crate) async fn check(client: &Client) -> Result<(), OpenError> {
         found if found < known => Err(OpenError::Older { found, known }),
         _ => Ok(()),
     }
+}
+
+/// Returns whether the database has the engine of jobs in the known version.
+pub(crate) async fn has_jobs(client: &Client) -> Result<bool, OpenError> {
+    let exists = client.query_one("SELECT to_regproc('absurd.get_schema_version') IS NOT NULL", &[]).await?;
+    if !exists.get::<_, bool>(0) {
+        return Ok(false);
+    }
+    let found: String = client.query_one("SELECT absurd.get_schema_version()", &[]).await?.get(0);
+    if found == ABSURD_VERSION { Ok(true) } else { Err(OpenError::Absurd { found, known: ABSURD_VERSION }) }
 }
 
 /// Brings the database to the newest version.

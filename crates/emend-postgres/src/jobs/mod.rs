@@ -8,16 +8,16 @@
 #[cfg(unix)]
 #[cfg(absurd)]
 mod host_tests;
+mod servers;
+
+pub use servers::{RootLock, ServerJobs, ServerOptions};
 
 use emend_agent::store::StoreError;
 use serde_json::Value;
 use tokio_postgres::types::ToSql;
 
 use crate::database::{Address, Database};
-use crate::error::{Failure, OpenError};
-
-/// The error code of the fence, and those of Absurd for a cancelled and a failed run.
-const LOST: [&str; 3] = ["EM002", "AB001", "AB002"];
+use crate::error::{Failure, LATE, OpenError};
 
 /// Attempts of a job. A claim that ends uses up one, so this is not the number of failures.
 const ATTEMPTS: i32 = 1_000;
@@ -67,7 +67,7 @@ pub struct PostgresJobs {
     database: Database,
 }
 
-fn encoded(value: &Value) -> String {
+pub(crate) fn encoded(value: &Value) -> String {
     let text = value.to_string();
     if text.contains("\\u0000") { serde_json::json!({ AS_TEXT: text }).to_string() } else { text }
 }
@@ -96,7 +96,7 @@ impl PostgresJobs {
     }
 
     fn failed(&self, failure: Failure) -> ClaimError {
-        match failure.state().filter(|state| LOST.contains(state)) {
+        match failure.state().filter(|state| LATE.contains(state)) {
             Some(_) => ClaimError::Lost { reason: failure.into_store_error("job").to_string() },
             None => ClaimError::Store(failure.into_store_error(self.database.name())),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_agent::service::store::{Commit, Committed, search_form};
+use emend_agent::service::store::{Commit, Committed, Work, WorkChange, search_form};
 use emend_agent::service::{EventRecord, JobRecord, SessionStatus};
 use emend_agent::store::StoreError;
 use serde::Deserialize;
@@ -11,9 +11,12 @@ use tokio_postgres::types::ToSql;
 use super::read::{bigint, no_nul};
 use crate::database::{Database, change_id};
 use crate::error::Failure;
+use crate::jobs::encoded;
 
-const COMMIT: &str = "SELECT emend.commit_session($1::text::uuid, $2, $3, $4, $5, $6, $7, $8::text::json, $9,
-    $10, $11, $12, $13, $14::text[]::json[], $15, $16, $17::text[]::json[], $18, $19)::text";
+const COMMIT_WORK: &str =
+    "SELECT emend.commit_work($1, $2::text::uuid, $3, $4, $5, $6, $7::text::jsonb, $8::text::uuid,
+    $9, $10, $11, $12, $13, $14::text::json, $15, $16, $17, $18, $19, $20::text[]::json[], $21, $22,
+    $23::text[]::json[], $24, $25)::text";
 
 const REMOVE: &str = "SELECT emend.remove_session($1::text::uuid, $2, $3)::text";
 
@@ -88,15 +91,58 @@ fn check_ids(database: &Database, commit: &Commit) -> Result<(), StoreError> {
     }
 }
 
-pub(super) async fn commit(database: &Database, server: Option<i64>, commit: Commit) -> Result<Committed, StoreError> {
+/// The change of the queue as the columns of the function's parameters.
+#[derive(Default)]
+struct WorkColumns {
+    run: Option<String>,
+    steps: Vec<String>,
+    results: Vec<String>,
+    kind: &'static str,
+    key: String,
+    payload: Option<String>,
+}
+
+impl WorkColumns {
+    fn of(work: Option<&Work>) -> Self {
+        let Some(Work { job_id, claim, steps, change }) = work else { return Self::default() };
+        let (kind, key, payload) = match change {
+            None => ("", String::new(), None),
+            Some(WorkChange::Submit { key }) => {
+                ("submit", key.clone(), Some(encoded(&serde_json::json!({ "job_id": job_id }))))
+            }
+            Some(WorkChange::Answer { answer }) => ("answer", answer.clone(), Some("null".to_owned())),
+            Some(WorkChange::Wait { answer }) => ("wait", answer.clone(), None),
+            Some(WorkChange::End { result }) => ("end", String::new(), Some(encoded(result))),
+        };
+        Self {
+            run: claim.clone(),
+            steps: steps.iter().map(|(name, _)| name.clone()).collect(),
+            results: steps.iter().map(|(_, result)| encoded(result)).collect(),
+            kind,
+            key,
+            payload,
+        }
+    }
+}
+
+pub(super) async fn commit(database: &Database, commit: Commit) -> Result<Committed, StoreError> {
     check_ids(database, &commit)?;
     let failed = |error: serde_json::Error| Failure::from(error).into_store_error(database.name());
     let columns = Columns::of(&commit).map_err(failed)?;
+    let work = WorkColumns::of(commit.work.as_deref());
     let change = change_id().map_err(|reason| StoreError::Io { name: database.name().to_owned(), reason })?;
     let session = &commit.session;
-    let params: [&(dyn ToSql + Sync); 19] = [
+    // A commit without work is one of a caller that orders its changes itself.
+    let cursor = commit.work.as_ref().map(|_| bigint(session.cursor));
+    let params: [&(dyn ToSql + Sync); 25] = [
+        &cursor,
+        &work.run,
+        &work.steps,
+        &work.results,
+        &work.kind,
+        &work.key,
+        &work.payload,
         &change,
-        &server,
         &bigint(commit.at.0),
         &session.session_id,
         &bigint(session.updated_at.0),
@@ -115,7 +161,7 @@ pub(super) async fn commit(database: &Database, server: Option<i64>, commit: Com
         &commit.purged_jobs,
         &bigint(commit.events_per_job_max),
     ];
-    let answer = database.call(COMMIT, &params).await;
+    let answer = database.call(COMMIT_WORK, &params).await;
     let answer = answer.map_err(|failure| failure.into_store_error(database.name()))?;
     Ok(committed(commit, &answer))
 }
@@ -146,11 +192,11 @@ fn committed(commit: Commit, answer: &CommitAnswer) -> Committed {
     Committed { jobs, events: numbered.collect(), session }
 }
 
-pub(super) async fn remove_session(database: &Database, server: Option<i64>, id: &str) -> Result<bool, StoreError> {
+pub(super) async fn remove_session(database: &Database, id: &str) -> Result<bool, StoreError> {
     if !no_nul(id) {
         return Ok(false);
     }
     let change = change_id().map_err(|reason| StoreError::Io { name: database.name().to_owned(), reason })?;
-    let answer = database.call::<RemoveAnswer>(REMOVE, &[&change, &server, &id]).await;
+    let answer = database.call::<RemoveAnswer>(REMOVE, &[&change, &None::<i64>, &id]).await;
     Ok(answer.map_err(|failure| failure.into_store_error(database.name()))?.existed)
 }

@@ -9,8 +9,6 @@ mod commit;
 mod host_tests;
 mod read;
 
-use std::sync::Arc;
-
 use emend_agent::service::store::{Commit, Committed, EventPage, EventScope, SessionPage, SessionQuery};
 use emend_agent::service::{JobRecord, ServiceStore, SessionRecord};
 use emend_agent::store::StoreError;
@@ -18,15 +16,12 @@ use emend_llm::BoxFuture;
 
 use crate::database::{Address, Database};
 use crate::error::OpenError;
-use crate::holder::Holder;
 
 /// Sessions, jobs and events in a PostgreSQL database.
 ///
 /// Its futures need a tokio runtime. The future of a change may be dropped: the change is carried out nevertheless.
 pub struct PostgresServiceStore {
     database: Database,
-    /// The right of a server, if the store was opened for one.
-    holder: Option<Arc<Holder>>,
 }
 
 impl PostgresServiceStore {
@@ -36,21 +31,7 @@ impl PostgresServiceStore {
     ///
     /// [`OpenError`].
     pub async fn open(address: &Address) -> Result<Self, OpenError> {
-        Ok(Self { database: Database::open(address).await?, holder: None })
-    }
-
-    /// Opens a migrated database for the server that runs its jobs. Only one such store may be open.
-    ///
-    /// If this store loses its connection for long and another server takes over, all later changes of this store
-    /// fail with [`StoreError::Conflict`].
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::InUse`] while another server uses the database, and others.
-    pub async fn open_for_server(address: &Address) -> Result<Self, OpenError> {
-        let database = Database::open(address).await?;
-        let holder = Holder::take(address).await?;
-        Ok(Self { database, holder: Some(Arc::new(holder)) })
+        Ok(Self { database: Database::open(address).await? })
     }
 
     /// Runs a change to its end, also if the returned future is dropped.
@@ -65,16 +46,12 @@ impl PostgresServiceStore {
             })
         })
     }
-
-    fn server(&self) -> Option<i64> {
-        self.holder.as_ref().map(|holder| holder.server())
-    }
 }
 
 impl ServiceStore for PostgresServiceStore {
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed, StoreError>> {
-        let (database, server) = (self.database.clone(), self.server());
-        self.change(async move { commit::commit(&database, server, commit).await })
+        let database = self.database.clone();
+        self.change(async move { commit::commit(&database, commit).await })
     }
 
     fn session<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<SessionRecord>, StoreError>> {
@@ -86,8 +63,8 @@ impl ServiceStore for PostgresServiceStore {
     }
 
     fn remove_session<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {
-        let (database, server, id) = (self.database.clone(), self.server(), id.to_owned());
-        self.change(async move { commit::remove_session(&database, server, &id).await })
+        let (database, id) = (self.database.clone(), id.to_owned());
+        self.change(async move { commit::remove_session(&database, &id).await })
     }
 
     fn job<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<JobRecord>, StoreError>> {

@@ -113,35 +113,6 @@ fn versions_are_checked_and_migrations_run_once() {
 }
 
 #[test]
-fn a_replaced_server_changes_nothing() {
-    let Some(server) = TestServer::shared() else { return };
-    run(async {
-        let address = place(server).await;
-        let first = PostgresServiceStore::open_for_server(&address).await.unwrap();
-        first.commit(commit("a", 1)).await.unwrap();
-        let refused = PostgresServiceStore::open_for_server(&address).await.err().unwrap();
-        assert_eq!(refused.code().as_str(), "busy", "{refused}");
-        // The network cuts the connection of the lock only; the first server does not notice.
-        let cut = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'";
-        execute(&address, cut).await;
-        let second = PostgresServiceStore::open_for_server(&address).await.unwrap();
-        let before = conformance::dump(&second).await.unwrap();
-        let conflict = Some("conflict");
-        let refused = [
-            first.commit(commit("a", 1)).await.err(),
-            first.commit(commit("new", 0)).await.err(),
-            first.remove_session("a").await.err(),
-        ];
-        for error in refused {
-            assert_eq!(error.map(|error| error.code().as_str()), conflict);
-        }
-        assert_eq!(conformance::dump(&second).await.unwrap(), before);
-        second.commit(commit("a", 1)).await.unwrap();
-        assert!(second.remove_session("a").await.unwrap());
-    });
-}
-
-#[test]
 fn ids_with_a_nul_are_those_of_no_record() {
     let Some(server) = TestServer::shared() else { return };
     run(async {
