@@ -17,6 +17,8 @@ mod session_config;
 mod session_notes;
 mod settings;
 mod setup;
+#[cfg(all(unix, feature = "postgres"))]
+mod shared_root;
 mod signals;
 mod style;
 mod terminal;

@@ -15,11 +15,17 @@ use emend_agent::event::EventKind;
 use emend_agent::store::Store;
 use emend_agent::workspace::{FinishedStep, Mode, SaveSnapshot, Snapshot, Workspace};
 use emend_host::{EnvPolicy, FileStore, GrowingDocument, LocalEnvironment, Sandbox, StateDir, StateError, SystemClock};
+#[cfg(all(unix, feature = "postgres"))]
+use emend_host::{OsRandom, SharedDocument};
+#[cfg(all(unix, feature = "postgres"))]
+use emend_llm::Random as _;
 use emend_llm::{Clock, Shared};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::place::Place;
+#[cfg(all(unix, feature = "postgres"))]
+use crate::shared_root::{SharedRoot, SharedSaver, TakeTurns};
 use crate::visible;
 
 /// Name of the document with the line logs of the workspace.
@@ -30,6 +36,10 @@ const TRUST_DOCUMENT: &str = "trust";
 
 /// The most files with pending hunks that are named.
 const PENDING_NAMED_MAX: usize = 3;
+
+/// Name of the document with the name by which servers recognise the project.
+#[cfg(all(unix, feature = "postgres"))]
+const NAME_DOCUMENT: &str = "name";
 
 /// Name of the document with the notes about runs.
 const RUNS_DOCUMENT: &str = "runs";
@@ -206,6 +216,8 @@ pub(crate) struct Project {
     saved: Arc<AtomicU64>,
     /// The step of the user during which an earlier process was killed, if it is complete now.
     pub(crate) finished: Option<FinishedStep>,
+    /// Whether several servers share the project. Each change is then saved as it is made.
+    is_shared: bool,
 }
 
 impl Project {
@@ -245,15 +257,7 @@ impl Project {
 
     /// Opens the project as [`Self::open`] does, with restrictions of the agent.
     pub(crate) async fn open_with(place: &Place, mut options: ProjectOptions) -> Result<Self, Failure> {
-        let variables = std::mem::take(&mut options.variables);
-        let mut environment = Self::environment(place.root())?.with_variables(variables);
-        if let Some(sandbox) = options.sandbox.take() {
-            let refused = |error| {
-                let advice = "run without --sandbox, or with --deny shell";
-                Failure::new(Code::Configuration, format!("--sandbox: {error}; {advice}"))
-            };
-            environment = environment.with_sandbox(sandbox).map_err(refused)?;
-        }
+        let environment = Self::restricted(place, &mut options)?;
         let state = open_state(&environment)?;
         if !place.start().is_root() {
             let given = Self::environment(place.given())?;
@@ -263,6 +267,46 @@ impl Project {
             }
         }
         Self::with_state(environment, state, options, place.start().clone()).await
+    }
+
+    /// Returns the environment of the root with the restrictions of the agent.
+    fn restricted(place: &Place, options: &mut ProjectOptions) -> Result<LocalEnvironment, Failure> {
+        let variables = std::mem::take(&mut options.variables);
+        let environment = Self::environment(place.root())?.with_variables(variables);
+        let Some(sandbox) = options.sandbox.take() else { return Ok(environment) };
+        let refused = |error| {
+            let advice = "run without --sandbox, or with --deny shell";
+            Failure::new(Code::Configuration, format!("--sandbox: {error}; {advice}"))
+        };
+        environment.with_sandbox(sandbox).map_err(refused)
+    }
+
+    /// Opens the project for one of several servers, which take turns.
+    #[cfg(all(unix, feature = "postgres"))]
+    pub(crate) async fn open_shared(
+        place: &Place,
+        mut options: ProjectOptions,
+        turns: Shared<dyn TakeTurns>,
+    ) -> Result<Self, Failure> {
+        let environment = Self::restricted(place, &mut options)?;
+        let state = Arc::new(StateDir::open_shared(environment.root()).map_err(unusable)?);
+        let own = Arc::new(state.open_server().map_err(unusable)?);
+        let document = Arc::new(SharedDocument::new(Arc::clone(&state), WORKSPACE_DOCUMENT));
+        let recovering = Self::environment(place.root())?;
+        let gate = SharedRoot::new(turns, Arc::clone(&document), Arc::clone(&state), recovering);
+        let clock: Shared<dyn Clock> = Shared::new(SystemClock);
+        let environment: Shared<dyn ExecutionEnvironment> = Shared::new(environment.with_journal(own));
+        let environment = if options.read_only { Shared::new(ReadOnly::new(environment)) } else { environment };
+        let workspace = Workspace::new(environment, options.mode, Shared::clone(&clock))
+            .with_saver(Shared::new(SharedSaver(document)))
+            .with_gate(Shared::new(gate));
+        workspace.refresh().await.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        let workspace = Shared::new(workspace);
+        let agents = match place.start().is_root() {
+            true => Shared::clone(&workspace),
+            false => Shared::new(workspace.starting_in(place.start().clone())),
+        };
+        Ok(Self { workspace, agents, clock, state, saved: Arc::default(), finished: None, is_shared: true })
     }
 
     async fn with_state(
@@ -291,7 +335,20 @@ impl Project {
             true => Shared::clone(&workspace),
             false => Shared::new(workspace.starting_in(start)),
         };
-        Ok(Self { workspace, agents, clock, state, saved: saved_revision, finished })
+        Ok(Self { workspace, agents, clock, state, saved: saved_revision, finished, is_shared: false })
+    }
+
+    /// Returns the name by which servers recognise the project: a random number in its state.
+    #[cfg(all(unix, feature = "postgres"))]
+    pub(crate) async fn shared_name(&self) -> Result<String, Failure> {
+        let locked = self.state.change_lock().await;
+        let _lock = locked.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        if let Some(name) = self.state.load(NAME_DOCUMENT)? {
+            return Ok(name);
+        }
+        let name = format!("{:016x}{:016x}", OsRandom.next_u64(), OsRandom.next_u64());
+        self.state.save(NAME_DOCUMENT, &name)?;
+        Ok(name)
     }
 
     /// Opens the store of the project's conversations.
@@ -377,6 +434,9 @@ impl Project {
 
     /// Saves the line logs.
     pub(crate) fn save(&self) -> Result<(), Failure> {
+        if self.is_shared {
+            return Ok(());
+        }
         self.workspace.persist().map_err(|error| Failure::new(error.code(), error.to_string()))
     }
 

@@ -28,6 +28,9 @@ pub(crate) struct ServeArgs {
     /// EMEND_DATABASE_URL, where other users cannot see its password.
     #[arg(long, default_value = "sqlite", value_name = "STORE", value_parser = store, help_heading = SERVER)]
     pub(crate) store: StoreChoice,
+    /// Seconds after which another server takes over the jobs of a server that died; for `postgres`.
+    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600), help_heading = SERVER)]
+    pub(crate) job_lease: u32,
     /// File with the token. A missing file is created with a new token, for you alone.
     ///
     /// Without it the token is EMEND_TOKEN, or a new one for each start.

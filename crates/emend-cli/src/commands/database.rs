@@ -2,9 +2,6 @@
 
 use std::process::ExitCode;
 
-use emend_agent::service::ServiceStore;
-use emend_llm::Shared;
-
 use crate::args::DatabaseUrl;
 use crate::failure::Failure;
 
@@ -12,9 +9,21 @@ use crate::failure::Failure;
 mod with_postgres {
     use std::io::Write as _;
 
-    use emend_postgres::{Address, OpenError, PostgresServiceStore};
+    #[cfg(unix)]
+    use emend_agent::environment::EnvError;
+    use emend_agent::service::ServiceStore;
+    #[cfg(unix)]
+    use emend_agent::workspace::RootRight;
+    #[cfg(unix)]
+    use emend_llm::BoxFuture;
+    use emend_llm::Shared;
+    #[cfg(unix)]
+    use emend_postgres::RootLock;
+    use emend_postgres::{Address, OpenError, PostgresServiceStore, ServerJobs, ServerOptions};
 
     use super::*;
+    #[cfg(unix)]
+    use crate::shared_root::TakeTurns;
     use crate::visible;
 
     fn failed(error: OpenError) -> Failure {
@@ -36,9 +45,46 @@ mod with_postgres {
         Ok(ExitCode::SUCCESS)
     }
 
-    pub(crate) async fn open(url: &DatabaseUrl) -> Result<Shared<dyn ServiceStore>, Failure> {
+    /// A database with the jobs that servers share.
+    pub(crate) struct Opened {
+        pub(crate) store: Shared<dyn ServiceStore>,
+        pub(crate) jobs: Shared<ServerJobs>,
+    }
+
+    pub(crate) async fn open(url: &DatabaseUrl, lease_s: u32) -> Result<Opened, Failure> {
         let address = Address::parse(&url.0).map_err(failed)?;
-        Ok(Shared::new(PostgresServiceStore::open_for_server(&address).await.map_err(failed)?))
+        let lease_s = i32::try_from(lease_s).unwrap_or(i32::MAX).max(1);
+        let options = ServerOptions { name: server_name(), lease_s };
+        let jobs = Shared::new(ServerJobs::open(&address, options).await.map_err(failed)?);
+        Ok(Opened { store: Shared::new(PostgresServiceStore::open(&address).await.map_err(failed)?), jobs })
+    }
+
+    pub(crate) async fn check_project(jobs: &ServerJobs, name: &str) -> Result<(), Failure> {
+        jobs.belongs_to(name).await.map_err(failed)
+    }
+
+    /// Returns the name of this server for people who look into the queue.
+    fn server_name() -> String {
+        let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
+        format!("emend serve {} on {}", std::process::id(), host.trim())
+    }
+
+    #[cfg(unix)]
+    struct Turn(#[expect(dead_code, reason = "the drop ends the turn")] RootLock);
+
+    #[cfg(unix)]
+    impl RootRight for Turn {}
+
+    #[cfg(unix)]
+    impl TakeTurns for ServerJobs {
+        fn turn<'a>(&'a self, claim: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn RootRight>, EnvError>> {
+            Box::pin(async move {
+                let turn = self.lock_root(claim).await;
+                let turn =
+                    turn.map_err(|error| EnvError::Io { path: "the project".to_owned(), reason: error.to_string() });
+                Ok(Box::new(Turn(turn?)) as Box<dyn RootRight>)
+            })
+        }
     }
 }
 
@@ -56,13 +102,9 @@ mod without_postgres {
     pub(crate) async fn migrate(_: &DatabaseUrl) -> Result<ExitCode, Failure> {
         absent()
     }
-
-    pub(crate) async fn open(_: &DatabaseUrl) -> Result<Shared<dyn ServiceStore>, Failure> {
-        absent()
-    }
 }
 
 #[cfg(feature = "postgres")]
-pub(crate) use with_postgres::{migrate, open};
+pub(crate) use with_postgres::{Opened, check_project, migrate, open};
 #[cfg(not(feature = "postgres"))]
-pub(crate) use without_postgres::{migrate, open};
+pub(crate) use without_postgres::migrate;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use emend_agent::approval::Policy;
 use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
+use emend_agent::service::jobs::Jobs;
 use emend_agent::service::store::{Commit, LineLogStore, NewEvent};
 use emend_agent::service::{
     MemServiceStore, Service, ServiceHost, ServiceParts, ServiceStore, SessionRecord, SessionStatus, Timestamp,
@@ -38,7 +39,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
     session_config::check(&settings)?;
     let (token, is_new) = token(args.token_file.as_deref())?;
     log(args.log);
-    let (service, project) = service(&place, settings, args.store).await?;
+    let (service, project) = service(&place, settings, args.store, args.job_lease).await?;
     let limits = limits(args.rate_limit, args.max_streams)?;
     let listener = TcpListener::bind((args.host, args.port)).await.map_err(|error| {
         let message =
@@ -80,7 +81,7 @@ pub(crate) async fn serve_conversation(conversation: Conversation) -> Result<(),
     let project = Arc::new(project);
     let policy = approve::policy(&settings)?;
     let plan = Plan { settings, policy, start: place.start().clone(), default_model: model.clone() };
-    let service = over(&project, plan, StoreChoice::Sqlite(None)).await?;
+    let service = over(&project, plan, open_store(&project, StoreChoice::Sqlite(None))?).await?;
     let record =
         SessionRecord { session_id: session_id.clone(), title, model: model.to_string(), mode, ..Default::default() };
     adopt(&service, &project, record).await?;
@@ -178,17 +179,75 @@ fn raise_limit_of_files(n_connections: usize) {
 fn raise_limit_of_files(_: usize) {}
 
 /// Opens the service over the state that the project shares with other commands, and ends the jobs of a killed server.
-async fn service(place: &Place, settings: Settings, store: StoreChoice) -> Result<(Service, Arc<Project>), Failure> {
+async fn service(
+    place: &Place,
+    settings: Settings,
+    store: StoreChoice,
+    job_lease: u32,
+) -> Result<(Service, Arc<Project>), Failure> {
     let policy = approve::policy(&settings)?;
     let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
     let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
     let (variables, read_only) = (setup::variables(&settings), settings.read_only.value);
     let options = ProjectOptions { mode: Mode::Staged, sandbox, variables, read_only };
-    let project = Arc::new(Project::open_with(place, options).await?);
+    let (project, stores) = open_project(place, options, store, job_lease).await?;
     let default_model = settings.model.value.clone().or_else(provider::newest).unwrap_or(Model::Offline);
     let plan = Plan { settings, policy, start: place.start().clone(), default_model };
-    let service = over(&project, plan, store).await?;
+    let service = over(&project, plan, stores).await?;
     Ok((service, project))
+}
+
+/// The store of a service and its jobs.
+struct Stores {
+    store: Shared<dyn ServiceStore>,
+    jobs: Shared<dyn Jobs>,
+    /// Whether several servers share both, and the project.
+    is_shared: bool,
+}
+
+/// Opens the project, alone or beside other servers.
+async fn open_project(
+    place: &Place,
+    options: ProjectOptions,
+    store: StoreChoice,
+    job_lease: u32,
+) -> Result<(Arc<Project>, Stores), Failure> {
+    match store {
+        #[cfg(all(unix, feature = "postgres"))]
+        StoreChoice::Postgres(url) => {
+            let super::database::Opened { store, jobs } = super::database::open(&url, job_lease).await?;
+            let project = Project::open_shared(place, options, Shared::clone(&jobs) as _).await?;
+            super::database::check_project(&jobs, &project.shared_name().await?).await?;
+            Ok((Arc::new(project), Stores { store, jobs, is_shared: true }))
+        }
+        store => {
+            let _ = job_lease;
+            let project = Arc::new(Project::open_with(place, options).await?);
+            let stores = open_store(&project, store)?;
+            Ok((project, stores))
+        }
+    }
+}
+
+/// Opens a store that one server uses.
+fn open_store(project: &Project, store: StoreChoice) -> Result<Stores, Failure> {
+    match store {
+        StoreChoice::Memory => {
+            let store = Shared::new(MemServiceStore::new());
+            Ok(Stores { store: Shared::clone(&store) as _, jobs: store, is_shared: false })
+        }
+        StoreChoice::Sqlite(file) => {
+            let file = file.unwrap_or_else(|| project.directory().join("service.sqlite"));
+            let opened = SqliteServiceStore::open(&file);
+            let opened = opened.map_err(|error| Failure::new(Code::Configuration, format!("--store: {error}")))?;
+            let store = Shared::new(opened);
+            Ok(Stores { store: Shared::clone(&store) as _, jobs: store, is_shared: false })
+        }
+        StoreChoice::Postgres(_) => {
+            let message = "this build of emend has no PostgreSQL; build it for Unix with the feature `postgres`";
+            Err(Failure::new(Code::Unsupported, message))
+        }
+    }
 }
 
 /// The settings of a service.
@@ -201,22 +260,18 @@ struct Plan {
 }
 
 /// Opens the service over a project.
-async fn over(project: &Arc<Project>, plan: Plan, store: StoreChoice) -> Result<Service, Failure> {
+async fn over(project: &Arc<Project>, plan: Plan, stores: Stores) -> Result<Service, Failure> {
     let Plan { settings, policy, start, default_model } = plan;
     let project = Arc::clone(project);
     let limits = settings.service.clone();
     // A missing key is reported at the start, not by the first job.
     provider::select(&default_model, None, &project, &settings)?;
-    let inner: Shared<dyn ServiceStore> = match store {
-        StoreChoice::Memory => Shared::new(MemServiceStore::new()),
-        StoreChoice::Sqlite(file) => {
-            let file = file.unwrap_or_else(|| project.directory().join("service.sqlite"));
-            let opened = SqliteServiceStore::open(&file);
-            Shared::new(opened.map_err(|error| Failure::new(Code::Configuration, format!("--store: {error}")))?)
-        }
-        StoreChoice::Postgres(url) => super::database::open(&url).await?,
+    let Stores { store, jobs, is_shared } = stores;
+    let store: Shared<dyn ServiceStore> = match is_shared {
+        // Servers that share a project save each change as they make it.
+        true => store,
+        false => Shared::new(LineLogStore::new(store, ProjectSaver::new(Arc::clone(&project)))),
     };
-    let store = LineLogStore::new(inner, ProjectSaver::new(Arc::clone(&project)));
     let host = ProjectHost {
         settings,
         policy,
@@ -225,15 +280,16 @@ async fn over(project: &Arc<Project>, plan: Plan, store: StoreChoice) -> Result<
         default_model,
         routers: Default::default(),
     };
-    let service = Service::new(ServiceParts {
+    let parts = ServiceParts {
         workspace: Shared::clone(&project.workspace),
         host: Shared::new(host) as Shared<dyn ServiceHost>,
-        store: Shared::new(store),
+        store,
         conversations: project.sessions()?,
         clock: Shared::clone(&project.clock),
         random: Shared::new(OsRandom) as Shared<dyn Random>,
         limits,
-    });
+    };
+    let service = Service::with_jobs(parts, jobs);
     service.recover().await.map_err(|error| Failure::new(error.code, error.message))?;
     Ok(service)
 }
@@ -251,7 +307,7 @@ async fn run(state: ServerState, listener: TcpListener, project: &Project) -> Re
         _ = &mut serving => {}
         () = signals.next() => {
             // The notice is not worth a failure.
-            let _ = writeln!(visible::stderr(), "emend: stopping; running jobs are cancelled, their edits are kept");
+            let _ = writeln!(visible::stderr(), "emend: stopping; running jobs are cancelled or left to other servers, their edits are kept");
             drop(stop);
             let stopped = tokio::select! {
                 stopped = &mut serving => Some(stopped),

@@ -62,6 +62,9 @@ mod serve;
 #[cfg(feature = "postgres")]
 mod serve_postgres;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod servers;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod settings;

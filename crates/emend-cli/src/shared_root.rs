@@ -1,0 +1,72 @@
+//! A project that several servers change in turn: each turn reads the line logs of the others first.
+
+use std::sync::Arc;
+
+use emend_agent::environment::EnvError;
+use emend_agent::workspace::{Missed, RootEntry, RootGate, RootRight, SaveSnapshot, Snapshot};
+use emend_host::{ChangeLock, LocalEnvironment, SharedDocument, StateDir};
+use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
+
+/// Orders servers on several computers. A lost claim gets no turn.
+pub(crate) trait TakeTurns: MaybeSend + MaybeSync {
+    fn turn<'a>(&'a self, claim: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn RootRight>, EnvError>>;
+}
+
+/// The gate of a root. Servers on one computer also lock a file, because a connection to the database can break during
+/// a change.
+#[derive(Clone)]
+pub(crate) struct SharedRoot {
+    turns: Shared<dyn TakeTurns>,
+    document: Arc<SharedDocument>,
+    state: Arc<StateDir>,
+    environment: Arc<LocalEnvironment>,
+    claim: Option<String>,
+}
+
+struct Right {
+    _lock: ChangeLock,
+    _turn: Box<dyn RootRight>,
+}
+
+impl RootRight for Right {}
+
+impl SharedRoot {
+    pub(crate) fn new(
+        turns: Shared<dyn TakeTurns>,
+        document: Arc<SharedDocument>,
+        state: Arc<StateDir>,
+        environment: LocalEnvironment,
+    ) -> Self {
+        Self { turns, document, state, environment: Arc::new(environment), claim: None }
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> EnvError {
+    EnvError::Io { path: "the data for undo".to_owned(), reason: error.to_string() }
+}
+
+impl RootGate for SharedRoot {
+    fn enter(&self, reload: bool) -> BoxFuture<'_, Result<RootEntry, EnvError>> {
+        Box::pin(async move {
+            let turn = self.turns.turn(self.claim.as_deref()).await?;
+            let lock = self.state.change_lock().await?;
+            self.environment.recover_servers(&self.state).map_err(failed)?;
+            let unread = self.document.read(reload).map_err(failed)?;
+            let missed = Missed { whole: unread.whole, later: unread.later };
+            Ok(RootEntry { missed, right: Box::new(Right { _lock: lock, _turn: turn }) })
+        })
+    }
+
+    fn fenced(&self, claim: &str) -> Shared<dyn RootGate> {
+        Shared::new(Self { claim: Some(claim.to_owned()), ..self.clone() })
+    }
+}
+
+/// Appends the line logs to the shared document.
+pub(crate) struct SharedSaver(pub(crate) Arc<SharedDocument>);
+
+impl SaveSnapshot for SharedSaver {
+    fn save(&self, changes: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), EnvError> {
+        self.0.append(changes, whole).map_err(failed)
+    }
+}

@@ -1,0 +1,124 @@
+//! Several `emend serve` on one database, and requests to any of them.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::model::Model;
+use super::random::Seeded;
+use crate::support::Project;
+
+const TOKEN: &str = "a-token-for-the-tests";
+
+/// Jobs that one server runs at the same time.
+pub(super) const RUNNING_MAX: &str = "4";
+
+/// The servers; killed when they are dropped.
+pub(super) struct Fleet<'a> {
+    project: &'a Project,
+    model: &'a Model,
+    store: String,
+    servers: Vec<Mutex<Running>>,
+    random: Seeded,
+}
+
+struct Running {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl<'a> Fleet<'a> {
+    pub(super) fn start(project: &'a Project, model: &'a Model, store: &str, n_servers: usize, seed: u64) -> Self {
+        let store = format!("postgres:{store}");
+        let servers = (0..n_servers).map(|n| Mutex::new(serve(project, model, &store, n))).collect();
+        Self { project, model, store, servers, random: Seeded::new(seed) }
+    }
+
+    /// Kills a server with SIGKILL and starts it again.
+    pub(super) fn kill(&self, server: usize) {
+        let mut running = self.servers[server].lock().unwrap();
+        running.child.kill().unwrap();
+        running.child.wait().unwrap();
+        *running = serve(self.project, self.model, &self.store, server);
+    }
+
+    /// Sends a request to any server; `None` if it does not answer.
+    pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
+        let server = self.random.below(self.servers.len() as u64) as usize;
+        let address = match self.servers[server].try_lock() {
+            Ok(running) => running.address.clone(),
+            // It is being replaced.
+            Err(_) => return None,
+        };
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let mut stream = TcpStream::connect(&address).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        Some((head.get(9..12)?.parse().ok()?, serde_json::from_str(body).ok()?))
+    }
+
+    /// Sends a request until a server answers it. Repeats are harmless for reads only.
+    pub(super) fn get(&self, path: &str) -> Value {
+        loop {
+            match self.send("GET", path, &Value::Null) {
+                Some((200, reply)) => return reply,
+                Some((status @ 400..500, reply)) => panic!("{path}: {status} {reply}"),
+                _ => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+}
+
+/// Starts a server, again and again while the database does not answer, as a supervisor of services does.
+fn serve(project: &Project, model: &Model, store: &str, server: usize) -> Running {
+    let mut reasons = Vec::new();
+    for _ in 0..50 {
+        match try_to_serve(project, model, store, server) {
+            Ok(running) => return running,
+            Err(reason) => reasons.push(reason),
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    panic!("server {server} does not start: {reasons:?}");
+}
+
+fn try_to_serve(project: &Project, model: &Model, store: &str, server: usize) -> Result<Running, String> {
+    let args = ["serve", "--port", "0", "--model", "openai_compatible:m", "--log", "none", "--rate-limit", "0"];
+    let mut command = project.command(&[&args[..], &["--job-lease", "2", "--store", store]].concat());
+    command.env("EMEND_TOKEN", TOKEN).env("OPENAI_COMPATIBLE_API_KEY", "key");
+    command.env("OPENAI_COMPATIBLE_BASE_URL", format!("http://{}/s{server}/v1", model.address));
+    for (name, value) in [("SESSIONS", "0"), ("JOBS_PER_SESSION", "0"), ("RUNNING_JOBS", RUNNING_MAX)] {
+        command.env(format!("EMEND_MAX_{name}"), value);
+    }
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    if !line.starts_with("emend serves ") {
+        let mut text = String::new();
+        child.stderr.as_mut().unwrap().read_to_string(&mut text).unwrap();
+        child.wait().unwrap();
+        return Err(format!("{line}{text}"));
+    }
+    let address = line.trim_end().trim_end_matches('/').rsplit("http://").next().unwrap().to_owned();
+    Ok(Running { child, address })
+}

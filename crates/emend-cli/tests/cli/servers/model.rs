@@ -1,0 +1,123 @@
+//! A model on 127.0.0.1 in the format of Chat Completions: it appends the word of each instruction to a ledger file, after
+//! 0.2 to 2 seconds for each response.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::random::Seeded;
+
+/// The model and its requests in flight.
+pub(super) struct Model {
+    pub(super) address: SocketAddr,
+    state: Arc<State>,
+}
+
+struct State {
+    latency_ms: (u64, u64),
+    random: Seeded,
+    /// Requests in flight by the number of the server.
+    in_flight: Mutex<BTreeMap<usize, u64>>,
+    n_requests: AtomicU64,
+}
+
+impl Model {
+    pub(super) fn start(seed: u64, latency_ms: (u64, u64)) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(State {
+            latency_ms,
+            random: Seeded::new(seed),
+            in_flight: Mutex::default(),
+            n_requests: AtomicU64::new(0),
+        });
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = Arc::clone(&shared);
+                // A server that is killed breaks its connection.
+                std::thread::spawn(move || drop(state.answer(stream)));
+            }
+        });
+        Self { address, state }
+    }
+
+    /// Returns the servers with requests in flight.
+    pub(super) fn busy(&self) -> Vec<usize> {
+        let in_flight = self.state.in_flight.lock().unwrap();
+        in_flight.iter().filter(|(_, n)| **n > 0).map(|(server, _)| *server).collect()
+    }
+
+    pub(super) fn n_requests(&self) -> u64 {
+        self.state.n_requests.load(Ordering::Relaxed)
+    }
+}
+
+impl State {
+    fn answer(&self, stream: TcpStream) -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let server: usize = line.split("/s").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok()).unwrap_or(0);
+        let mut n_bytes = 0;
+        loop {
+            let mut header = String::new();
+            reader.read_line(&mut header)?;
+            if header.trim().is_empty() {
+                break;
+            }
+            if let Some(length) = header.to_lowercase().strip_prefix("content-length:") {
+                n_bytes = length.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; n_bytes];
+        reader.read_exact(&mut body)?;
+        let request: Value = serde_json::from_slice(&body)?;
+        self.n_requests.fetch_add(1, Ordering::Relaxed);
+        *self.in_flight.lock().unwrap().entry(server).or_default() += 1;
+        let (least, most) = self.latency_ms;
+        std::thread::sleep(Duration::from_millis(least + self.random.below(most - least + 1)));
+        *self.in_flight.lock().unwrap().entry(server).or_default() -= 1;
+        let chunks: String = response(&request).iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+        let mut stream = reader.into_inner();
+        write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n{chunks}data: [DONE]\n\n"
+        )?;
+        stream.flush()
+    }
+}
+
+/// Returns the chunks of the response: a call for a new instruction, and a text after its result.
+fn response(request: &Value) -> Vec<Value> {
+    let messages = request["messages"].as_array().unwrap();
+    let instruction = messages.iter().rev().find(|message| message["role"] == "user").unwrap();
+    let text = instruction["content"].to_string();
+    let mut words = text.rsplit("append ").next().unwrap().split([' ', '"', '\\']);
+    let (word, file) = (words.next().unwrap(), words.nth(1).unwrap());
+    let chunk = |delta: Value, finish: Option<&str>| {
+        json!({
+            "id": format!("chat-{word}"), "object": "chat.completion.chunk", "model": "m", "created": 1,
+            "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }],
+        })
+    };
+    let is_new = messages.last().unwrap()["role"] == "user";
+    let first = if is_new {
+        let arguments = json!({ "file_path": file, "old_string": "END", "new_string": format!("{word}\nEND") });
+        let function = json!({ "name": "edit_file", "arguments": arguments.to_string() });
+        let call = json!({ "index": 0, "id": format!("call_{word}"), "type": "function", "function": function });
+        chunk(json!({ "role": "assistant", "content": null, "tool_calls": [call] }), None)
+    } else {
+        chunk(json!({ "role": "assistant", "content": format!("appended {word}") }), None)
+    };
+    let usage = json!({
+        "id": "u", "object": "chat.completion.chunk", "model": "m", "created": 1, "choices": [],
+        "usage": { "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 },
+    });
+    vec![first, chunk(json!({}), Some(if is_new { "tool_calls" } else { "stop" })), usage]
+}
