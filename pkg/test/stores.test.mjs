@@ -1,10 +1,12 @@
 // Stores with two writers, that hang, or that fail half-way: no turn is lost in silence, and every run ends.
 
 import assert from "node:assert/strict";
-import { appendFile, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { execFile, spawnSync } from "node:child_process";
+import { appendFile, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import { promisify } from "node:util";
 import { Agent, isEmendError, memoryStore } from "emend";
 import { fileStore } from "emend/node";
 import { collect, scripted } from "./support.mjs";
@@ -61,6 +63,63 @@ for (const [kind, make] of Object.entries(KINDS)) {
     for (const agent of [first, second, third, fork]) agent.close();
   });
 }
+
+for (const [kind, make] of Object.entries(KINDS)) {
+  test(`of two agents that write one session at the same time, one wins and the other says so (${kind})`, async (t) => {
+    const open = await make(t);
+    const first = await Agent.create({ model: says("1", "2"), store: open() });
+    await first.run("one").result;
+    const second = await Agent.resume(first.sessionId, { model: says("2"), store: open() });
+    const ends = await Promise.all([first.run("AAAA").result, second.run("BBBB").result]);
+    assert.deepEqual(ends.map(({ reason }) => reason).sort(), ["error", "natural"]);
+    assert.ok(isEmendError(ends.find(({ error }) => error !== undefined).error, "conflict"));
+    const winner = ends[0].reason === "natural" ? "AAAA" : "BBBB";
+    const third = await Agent.resume(first.sessionId, { model: says("3"), store: open() });
+    assert.deepEqual(spoken(third), ["one", winner]);
+    for (const agent of [first, second, third]) agent.close();
+  });
+}
+
+test("of several processes that append to one document, each append is whole and has one winner", async (t) => {
+  const path = await folder(t);
+  const source = `
+    import { fileStore } from "emend/node";
+    const [path, name] = process.argv.slice(1);
+    const store = fileStore(path);
+    for (let wins = 0, tries = 0; wins < 10; tries++) {
+      if (tries > 5000) throw new Error("no append succeeds");
+      const expected = (await store.load("doc"))?.length ?? 0;
+      try {
+        await store.append("doc", JSON.stringify([name, wins]) + "\\n", { expected });
+        wins += 1;
+      } catch (error) {
+        if (error.code !== "conflict") throw error;
+      }
+    }`;
+  const run = promisify(execFile);
+  const names = ["a", "b", "c"];
+  const options = { cwd: import.meta.dirname };
+  await Promise.all(
+    names.map((name) => run(process.execPath, ["--input-type=module", "--eval", source, path, name], options)),
+  );
+  const lines = (await fileStore(path).load("doc")).trimEnd().split("\n");
+  const expected = names.flatMap((name) => Array.from({ length: 10 }, (_, n) => JSON.stringify([name, n])));
+  assert.deepEqual(lines.sort(), expected.sort());
+  assert.deepEqual(await readdir(path), ["doc.jsonl"]);
+});
+
+test("a lock that a process left behind does not stop an append", async (t) => {
+  const path = await folder(t);
+  const store = fileStore(path);
+  const { pid } = spawnSync(process.execPath, ["--eval", ""]);
+  await writeFile(join(path, "one.jsonl.lock"), `${pid} ${hostname()}`);
+  await store.append("one", "first\n", { expected: 0 });
+  await writeFile(join(path, "one.jsonl.lock"), "1 elsewhere");
+  await utimes(join(path, "one.jsonl.lock"), 1, 1);
+  await store.append("one", "second\n", { expected: 6 });
+  assert.equal(await store.load("one"), "first\nsecond\n");
+  assert.deepEqual(await readdir(path), ["one.jsonl"]);
+});
 
 test("a removed session is not begun again without its beginning", async () => {
   const store = memoryStore();
