@@ -100,6 +100,7 @@ function call(method: CoreMethod, args: readonly unknown[], of = session): Promi
 /** The operations that need no open project. */
 type Common =
   | "open"
+  | "join"
   | "restore"
   | "projects"
   | "preloadOffline"
@@ -149,6 +150,12 @@ export async function restoreEngine(
 ): Promise<(Restored & { engine: Engine }) | null> {
   const restored = await shared.restore(id, settings, options);
   return restored && { ...restored, engine: engineOf(++session) };
+}
+
+/** Starts an engine that stands for a server. */
+export async function joinEngine(url: string, token: string): Promise<Engine> {
+  await shared.join(url, token);
+  return engineOf(++session);
 }
 
 /** Loads the offline model, which then needs no network. A failure is reported by the first message instead. */

@@ -38,6 +38,7 @@ export type Dialog =
   | { readonly kind: "new-file"; readonly folder?: string }
   | { readonly kind: "rename"; readonly path: string }
   | { readonly kind: "new-project"; readonly copy: boolean }
+  | { readonly kind: "join" }
   | { readonly kind: "options" }
   | { readonly kind: "timeline" }
   | { readonly kind: "checkpoints"; readonly run?: number }
@@ -79,7 +80,10 @@ export interface Toast {
   readonly undo: boolean;
 }
 
-export const project = signal<Pick<Project, "name" | "directory" | "skipped"> & { sample: boolean }>({
+/** The open project. A remote one is on a server, which has its files, model and conversation. */
+export const project = signal<
+  Pick<Project, "name" | "directory" | "skipped"> & { readonly sample: boolean; readonly remote?: boolean }
+>({
   name: "",
   directory: null,
   skipped: [],

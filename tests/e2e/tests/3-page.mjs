@@ -149,8 +149,9 @@ export const tests = {
       .locator("button")
       .evaluateAll((all) => all.map((node) => node.getAttribute("aria-label")));
     const decisions = names.filter((name) => name !== null);
-    assert.equal(decisions.length, 8);
-    assert.equal(new Set(decisions).size, 8, "two buttons have one name");
+    // Accept, reject and comment for each of the four changes.
+    assert.equal(decisions.length, 12);
+    assert.equal(new Set(decisions).size, 12, "two buttons have one name");
     // Screen readers distinguish added and removed lines by words.
     assert.match(await app.cards.first().textContent(), /removed: [^]*added: /);
   },

@@ -3,6 +3,7 @@ import { batch } from "@preact/signals";
 import {
   describe,
   type Engine,
+  joinEngine,
   type ProjectInfo,
   preloadOffline,
   restoreEngine,
@@ -135,7 +136,7 @@ let currentId = "";
 /** Shows an engine's project instead of the one before. */
 function show(engine: Engine, shown: typeof project.value): void {
   setEngine(engine);
-  if (settings.value.provider === "offline") preloadOffline();
+  if (settings.value.provider === "offline" && !shown.remote) preloadOffline();
   editor.reset();
   resetState();
   forgetWritten();
@@ -215,6 +216,28 @@ export function browserNameProblem(name: string): string | null {
   if (name.trim() === "") return "Enter a name.";
   if (/[/\\]|^\.\.?$/.test(name)) return "The name must not contain slashes.";
   return inBrowser.value.includes(name) ? "There is a project with this name." : null;
+}
+
+/** Joins the session of a server. Its terminal and other pages have the same one. */
+export async function joinServer(url: string, token: string): Promise<void> {
+  try {
+    await editor.flush();
+    if (hasUnsettled() && !(await confirmLeaving())) return;
+    opening.value = "Joining the server…";
+    const engine = await joinEngine(url, token);
+    leaveRun();
+    resetChats();
+    resetTimeline();
+    show(engine, { name: new URL(url).host, directory: null, skipped: [], sample: false, remote: true });
+    currentId = "";
+    releaseProject();
+    await refresh();
+    await readRuns();
+  } catch (error) {
+    showError(error);
+  } finally {
+    opening.value = null;
+  }
 }
 
 /** Returns to the start view. The project stays in this browser and can be continued. */
@@ -302,6 +325,8 @@ function firstFile(contents: Project["files"]): string | undefined {
 
 /** Whether leaving the page now would lose changes. */
 export function hasUnsettled(): boolean {
+  // A server keeps its review.
+  if (project.value.remote) return editor.hasUnsent;
   return editor.hasUnsent || unsaved.value.size > 0 || totals.value.changes > 0;
 }
 

@@ -28,6 +28,7 @@ import {
   leaseHeld,
   notify,
   options,
+  project,
   queue,
   runs,
   runTimes,
@@ -197,6 +198,8 @@ async function receiveBatch(received: EventBatch): Promise<void> {
     let state = chat.value;
     for (const event of now) state = reduce({ ...state, offline }, event);
     chat.value = state;
+    // A server can have a run that was started elsewhere. It takes messages of this page, too.
+    if (!replayed && project.value.remote) active = state.running ? engineOrNull() : null;
     if (!replayed) showLease(lease);
   });
   const end = events.at(-1);

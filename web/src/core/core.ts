@@ -72,7 +72,7 @@ const DELTAS: ReadonlySet<AgentEvent["kind"]> = new Set([
   "WARNING",
 ]);
 
-export class Core implements CoreApi {
+export class Core implements Omit<CoreApi, "join"> {
   readonly #send: (batch: EventBatch) => Promise<void>;
   #agent: Agent | null = null;
   #journal: Journal | null = null;

@@ -129,6 +129,8 @@ export interface Restored {
 /** The operations of the worker. Each of them is a message of the page and an answer. */
 export interface CoreApi {
   open(info: ProjectInfo, files: Contents, settings: Settings, options: Options): Promise<void>;
+  /** Joins the session of a server (`emend serve`) that was used last. */
+  join(url: string, token: string): Promise<void>;
   /** Opens a project from the journal and repeats its operations. Returns null if there is none. */
   restore(id: string, settings: Settings, options: Options): Promise<Restored | null>;
   /** Lists the projects in the journal, last opened first. */

@@ -10,7 +10,7 @@ import { rebase } from "./rebase.js";
 import type { RecordedResponse, Recorder } from "./recorder.js";
 
 /** The operations that are repeated. */
-export interface Repeatable extends Omit<CoreApi, "goBack" | "run"> {
+export interface Repeatable extends Omit<CoreApi, "goBack" | "run" | "join"> {
   goBack(run: number, ops: readonly Op[]): Promise<void>;
   run(text: string, reached: (at: number) => Promise<void>): Promise<void>;
   useRecorded(choice: ModelChoice): void;

@@ -1,21 +1,45 @@
-/** The worker of the page: receives operations, answers them in order of their ends, and sends the events of runs. */
+/**
+ * The worker of the page: receives operations, answers them in order of their ends, and sends the events of runs.
+ *
+ * The engine is in this worker, or on a server that the page has joined.
+ */
 import { isEmendError } from "emend";
 import { Core } from "./core.js";
-import type { CoreApi, EventBatch, Failure, FromWorker, ToWorker } from "./protocol.js";
+import type { CoreMethod, EventBatch, Failure, FromWorker, ToWorker } from "./protocol.js";
+import type { RemoteCore } from "./remote-core.js";
 
 /** The confirmations of the page that are awaited, by the number of the batch. */
 const awaited = new Map<number, () => void>();
 
-const core: CoreApi = new Core(
-  (batch: EventBatch) =>
-    new Promise((seen) => {
-      awaited.set(batch.number, seen);
-      send({ batch });
-    }),
-);
+const sendBatch = (batch: EventBatch): Promise<void> =>
+  new Promise((seen) => {
+    awaited.set(batch.number, seen);
+    send({ batch });
+  });
+
+const core = new Core(sendBatch);
+let remote: RemoteCore | null = null;
 
 function send(message: FromWorker): void {
   postMessage(message);
+}
+
+async function join(url: string, token: string): Promise<void> {
+  const { RemoteCore: Remote } = await import("./remote-core.js");
+  const joined = await Remote.join(url, token, sendBatch);
+  remote?.leave();
+  remote = joined;
+}
+
+async function carryOut(method: CoreMethod, args: readonly unknown[]): Promise<unknown> {
+  if (method === "join") return join(String(args[0]), String(args[1]));
+  if (method === "open" || method === "restore") {
+    remote?.leave();
+    remote = null;
+  }
+  const target = remote !== null && method in remote ? remote : core;
+  const operation = (target as unknown as Record<string, (...given: unknown[]) => unknown>)[method];
+  return operation?.apply(target, [...args]);
 }
 
 addEventListener("message", async ({ data }: MessageEvent<ToWorker>) => {
@@ -26,8 +50,7 @@ addEventListener("message", async ({ data }: MessageEvent<ToWorker>) => {
   }
   const { id, method, args } = data;
   try {
-    const operation = core[method] as (...given: unknown[]) => Promise<unknown>;
-    send({ id, value: await operation.apply(core, [...args]) });
+    send({ id, value: await carryOut(method, args) });
   } catch (error) {
     send({ id, failure: failureOf(error) });
   }

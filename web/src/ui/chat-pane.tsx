@@ -36,7 +36,7 @@ function Conversations() {
   const all = allChats();
   const { running, entries } = chat.value;
   // A choice during a restoration would end with the conversation that is restored last.
-  const busy = running || opening.value !== null;
+  const busy = running || opening.value !== null || project.value.remote === true;
   return (
     <>
       <ToolButton
@@ -68,14 +68,15 @@ function Conversations() {
 
 function ModelButton() {
   const { provider, model } = settings.value;
-  const name = provider === "offline" ? "Offline model (no AI)" : model;
+  const { remote = false } = project.value;
+  const name = remote ? "Model of the server" : provider === "offline" ? "Offline model (no AI)" : model;
   return (
     <button
       class="model-button"
       type="button"
       aria-haspopup="dialog"
-      aria-label={`Model: ${name}. Change`}
-      disabled={chat.value.running}
+      aria-label={remote ? name : `Model: ${name}. Change`}
+      disabled={chat.value.running || remote}
       onClick={() => {
         dialog.value = { kind: "model" };
       }}
@@ -173,7 +174,7 @@ function grouped(entries: readonly Entry[]): (Entry | ToolEntry[])[] {
 }
 
 function Welcome() {
-  const offline = settings.value.provider === "offline";
+  const offline = settings.value.provider === "offline" && !project.value.remote;
   return (
     <div class="welcome">
       <p class="welcome-title">What should I change?</p>

@@ -8,6 +8,7 @@ import { CheckpointsDialog } from "./checkpoints-dialog.js";
 import { NewFileDialog, NewProjectDialog, RenameDialog } from "./file-dialogs.js";
 import { FindDialog } from "./find-dialog.js";
 import { GoBackDialog } from "./go-back-dialog.js";
+import { JoinDialog } from "./join-dialog.js";
 import { KeptDialog } from "./kept-dialog.js";
 import { closeDialog, Modal } from "./modal.js";
 import { ModelDialog } from "./model-dialog.js";
@@ -31,6 +32,8 @@ export function Dialogs() {
       return <RenameDialog path={open.path} />;
     case "new-project":
       return <NewProjectDialog copy={open.copy} />;
+    case "join":
+      return <JoinDialog />;
     case "options":
       return <OptionsDialog />;
     case "timeline":

@@ -17,23 +17,24 @@ function items(): readonly (Item | null)[] {
   const open = (kind: "options" | "timeline" | "checkpoints") => () => {
     dialog.value = { kind };
   };
+  const { remote = false } = project.value;
   return [
     { label: "Checkpoints…", disabled: runs.value.length === 0, run: open("checkpoints") },
     { label: "Events…", run: open("timeline") },
     { label: "Options…", run: open("options") },
     null,
-    { label: "Download everything as a zip", run: () => void downloadAll(false) },
+    { label: "Download everything as a zip", disabled: remote, run: () => void downloadAll(false) },
     {
       label: "Download with changes under review",
-      disabled: totals.value.changes === 0,
+      disabled: remote || totals.value.changes === 0,
       run: () => void downloadAll(true),
     },
-    { label: "Download the patch", disabled: totals.value.changes === 0, run: () => void downloadPatch() },
-    { label: "Download a recording", run: () => void downloadRecording() },
+    { label: "Download the patch", disabled: remote || totals.value.changes === 0, run: () => void downloadPatch() },
+    { label: "Download a recording", disabled: remote, run: () => void downloadRecording() },
     null,
     {
       label: "Keep in this browser…",
-      disabled: project.value.directory !== null,
+      disabled: remote || project.value.directory !== null,
       run: () => {
         dialog.value = { kind: "new-project", copy: true };
       },

@@ -143,7 +143,7 @@ function Toolbar({ files, filtered }: Shown) {
 interface BulkProps {
   readonly kind: Decision;
   readonly text: string;
-  /** What the button does, in words. */
+  /** The effect of the button, in words. */
   readonly what: string;
   readonly act: (kind: Decision) => void;
 }

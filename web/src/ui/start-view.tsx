@@ -94,7 +94,17 @@ function Doors({ disabled }: { disabled: boolean }) {
         <button class="link" type="button" disabled={disabled} onClick={() => file.current?.click()}>
           Open files, a zip archive or a recording
         </button>
-        <span class="faint start-drop"> or drop them anywhere on this page.</span>
+        <span class="faint start-drop"> or drop them anywhere on this page.</span>{" "}
+        <button
+          class="link"
+          type="button"
+          disabled={disabled}
+          onClick={() => {
+            dialog.value = { kind: "join" };
+          }}
+        >
+          Join a server
+        </button>
       </p>
       <input
         ref={folder}

@@ -156,6 +156,8 @@ function StepButtons() {
 
 function SaveButton() {
   const count = unsaved.value.size;
+  // A server saves accepted text itself.
+  if (project.value.remote) return null;
   const label = project.value.directory ? "Save all" : "Download";
   // The name begins with the visible text, so that it can be spoken as a command.
   const name = `${label} ${count} ${count === 1 ? "changed file" : "changed files"}${count === 0 ? ": everything is saved" : ""}`;

@@ -15,6 +15,7 @@ mod search;
 mod serve;
 mod size;
 mod wasm;
+mod web;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -26,7 +27,7 @@ struct Bench {
     run: fn(&Repo) -> Result<Vec<Row>>,
 }
 
-const BENCHES: [Bench; 9] = [
+const BENCHES: [Bench; 10] = [
     Bench { name: "agent", run: agent::run },
     Bench { name: "cli", run: cli::run },
     Bench { name: "edit", run: edit::run },
@@ -36,6 +37,7 @@ const BENCHES: [Bench; 9] = [
     Bench { name: "serve", run: serve::run },
     Bench { name: "size", run: size::run },
     Bench { name: "wasm", run: wasm::run },
+    Bench { name: "web", run: web::run },
 ];
 
 /// Runs one bench, or all of them, and prints their rows.

@@ -1,0 +1,237 @@
+// Measures the built page in Chromium, and prints one row of JSON a line. `cargo xtask bench web` runs it.
+//
+// The gates are counts and ratios within this run, because times depend on the machine. A gate that is exceeded makes the
+// program fail after all rows are printed.
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants } from "node:zlib";
+import { openApp } from "./app.mjs";
+import { launch, serve } from "./browser.mjs";
+import { startProvider } from "./provider.mjs";
+
+const DIST = fileURLToPath(new URL("../../web/dist/", import.meta.url));
+
+/** Bytes after brotli: of the start view, and of a page with an open file in a language that is not highlighted. */
+const START_BYTES_MAX = 100 * 1_024;
+const APP_BYTES_MAX = 210 * 1_024;
+/** The page beside the same engine in Node. */
+const NODE_RATIO_MAX = 1.5;
+/** Keys in a file with 200 changes beside keys in a small file. */
+const KEY_RATIO_MAX = 2.5;
+const NODES_MAX = 12_000;
+const TASK_MS_MAX = 100;
+
+const problems = [];
+
+function row(name, ours, unit, peer) {
+  const beside = peer === undefined ? {} : { peer_name: peer.name, peer: peer.value, ratio: ours / peer.value };
+  console.log(JSON.stringify({ name, ours, unit, ...beside }));
+}
+
+function gate(isMet, text) {
+  if (!isMet) problems.push(text);
+}
+
+const served = await serve(DIST.replace(/\/$/, ""));
+const browser = await launch();
+
+/** Runs `work` in a fresh profile. */
+async function inPage(work) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, serviceWorkers: "block" });
+  context.setDefaultTimeout(60_000);
+  try {
+    await work(await context.newPage());
+  } finally {
+    await context.close();
+  }
+}
+
+function brotli(path) {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 };
+  return brotliCompressSync(readFileSync(DIST + path), { params }).length;
+}
+
+/** Returns the bytes of scripts, styles and HTML among the requested paths. */
+function bytesOf(paths) {
+  const texts = [...new Set(paths)].filter((path) => /\.(js|css|html)$/.test(path) && path !== "sw.js");
+  return texts.reduce((sum, path) => sum + brotli(path), 0);
+}
+
+const file = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+
+async function openFiles(page, files) {
+  await page.getByLabel("Files to open").first().setInputFiles(files);
+  await page.locator(`.tree-row[data-path="${files[0].name}"]`).waitFor();
+}
+
+/** Records the long tasks of the page from now on. */
+function watchTasks(page) {
+  return page.evaluate(() => {
+    window.tasks = [];
+    new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({
+      type: "longtask",
+    });
+  });
+}
+
+function percentile(values, part) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
+}
+
+/** Types letters, and returns the times from each key to the frame after it in milliseconds. */
+async function keyTimes(page, count) {
+  await page.evaluate(() => {
+    window.times = [];
+    addEventListener(
+      "keydown",
+      (event) => {
+        const begun = event.timeStamp;
+        // A message after the frame is handled when the frame is drawn.
+        requestAnimationFrame(() => {
+          const { port1, port2 } = new MessageChannel();
+          port1.onmessage = () => window.times.push(performance.now() - begun);
+          port2.postMessage(0);
+        });
+      },
+      { capture: true },
+    );
+  });
+  for (let at = 0; at < count; at++) {
+    await page.keyboard.press("x");
+    await page.waitForTimeout(15);
+  }
+  await page.waitForFunction((wanted) => window.times.length >= wanted, count);
+  return page.evaluate(() => window.times);
+}
+
+const N_FILES = 40;
+const N_EDITS = 50;
+const renamed = Array.from({ length: N_FILES }, (_, at) =>
+  file(
+    `f${String(at).padStart(2, "0")}.txt`,
+    Array.from({ length: N_EDITS }, (_, line) => `foo ${line}\na\nb\n`).join(""),
+  ),
+);
+
+// The start, and the bytes of the app.
+await inPage(async (page) => {
+  const paths = [];
+  page.on("request", (request) => {
+    const path = request.url().slice(served.url.length);
+    paths.push(path === "" ? "index.html" : path);
+  });
+  const begun = performance.now();
+  await page.goto(served.url);
+  await page.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "Open folder");
+  row("page: start view usable", performance.now() - begun, "ms");
+  // The editor and the engine are loaded beside the start view, and are not needed by it.
+  const start = bytesOf(
+    paths.filter((path) => !/controller|worker/.test(path) && /index|icons|style|runtime/.test(path)),
+  );
+  row("page: start view after brotli", start, "bytes");
+  gate(start <= START_BYTES_MAX, `the start view has ${start} bytes; the limit is ${START_BYTES_MAX}`);
+  await openFiles(page, [file("plain.txt", "text\n")]);
+  await page.locator(".cm-line", { hasText: "text" }).waitFor();
+  const app = bytesOf(paths);
+  row("page: app without wasm and languages after brotli", app, "bytes");
+  gate(app <= APP_BYTES_MAX, `the app has ${app} bytes; the limit is ${APP_BYTES_MAX}`);
+});
+
+// 2,000 edits in 40 files, in the page and in Node.
+const { Agent } = await import("../../pkg/dist/index.js");
+const agent = await Agent.create({
+  files: Object.fromEntries(renamed.map(({ name, buffer }) => [name, buffer.toString()])),
+});
+await agent.run("hello").result;
+const nodeBegun = performance.now();
+await agent.run("rename foo to bar").result;
+const nodeMs = performance.now() - nodeBegun;
+agent.close();
+await inPage(async (page) => {
+  const app = await openApp(page, served.url);
+  await openFiles(page, renamed);
+  await app.chooseModel({ pace: "instant" });
+  await app.askAndWait("hello");
+  await watchTasks(page);
+  const begun = performance.now();
+  await app.ask("rename foo to bar");
+  await app.finished(120_000);
+  const ms = performance.now() - begun;
+  row("page: 2,000 edits in 40 files", ms, "ms", { name: "the same engine in Node", value: nodeMs });
+  const tasks = await page.evaluate(() => window.tasks);
+  row("page: longest task meanwhile", Math.max(0, ...tasks), "ms");
+  const long = tasks.filter((each) => each > TASK_MS_MAX).length;
+  row(`page: tasks over ${TASK_MS_MAX} ms meanwhile`, long, "tasks");
+  gate(long === 0, `${long} tasks over ${TASK_MS_MAX} ms: ${tasks.map(Math.round)}`);
+  gate(ms <= NODE_RATIO_MAX * nodeMs + 500, `2,000 edits took ${ms} ms, and ${nodeMs} ms in Node`);
+});
+
+// Keys in a small file, and in a file of 10,000 lines with 200 changes.
+const N_KEYS = 60;
+let small;
+await inPage(async (page) => {
+  const app = await openApp(page, served.url);
+  await openFiles(page, [file("small.txt", "text\n")]);
+  await app.editor.click();
+  small = percentile(await keyTimes(page, N_KEYS), 0.95);
+  row("page: key to frame in a small file, p95", small, "ms");
+});
+await inPage(async (page) => {
+  const app = await openApp(page, served.url);
+  const lines = Array.from({ length: 10_000 }, (_, at) => (at % 50 === 0 ? "foo" : `line ${at}`));
+  await openFiles(page, [file("large.txt", `${lines.join("\n")}\n`)]);
+  await app.chooseModel({ pace: "instant" });
+  await app.askAndWait("rename foo to bar");
+  await page.locator(".cm-line", { hasText: "line 1" }).first().click();
+  const large = percentile(await keyTimes(page, N_KEYS), 0.95);
+  row("page: key to frame with 200 changes, p95", large, "ms", { name: "a small file", value: small });
+  gate(large <= KEY_RATIO_MAX * Math.max(small, 16), `a key takes ${large} ms with 200 changes, ${small} ms without`);
+});
+
+// 10,000 changes, scrolled.
+await inPage(async (page) => {
+  const app = await openApp(page, served.url);
+  const text = (word) => Array.from({ length: 250 }, (_, at) => `value ${at} ${word}\na\nb\nc\n`).join("");
+  const files = Array.from({ length: N_FILES }, (_, at) => file(`g${at}.txt`, text("foo")));
+  await openFiles(page, files);
+  const replies = files.flatMap(({ name }) => [
+    { name: "Read", input: { file_path: name } },
+    { name: "Write", input: { file_path: name, content: text("bar") } },
+  ]);
+  const provider = await startProvider("bench", replies);
+  try {
+    await app.chooseModel({ apiKey: "bench", baseUrl: provider.url });
+    await app.ask("change all");
+    await app.finished(120_000);
+  } finally {
+    await provider.close();
+  }
+  const begun = performance.now();
+  await app.showReview();
+  await app.cards.first().waitFor();
+  row("page: review of 10,000 changes shown", performance.now() - begun, "ms");
+  const { frames, nodes } = await page.evaluate(async () => {
+    const list = document.querySelector(".review-list");
+    const frames = [];
+    let nodes = 0;
+    let last = performance.now();
+    for (let at = 0; at < 240; at++) {
+      list.scrollTop += 600;
+      const now = await new Promise(requestAnimationFrame);
+      frames.push(now - last);
+      last = now;
+      nodes = Math.max(nodes, document.getElementsByTagName("*").length);
+    }
+    return { frames: frames.slice(1), nodes };
+  });
+  row("page: frame while scrolling 10,000 changes, p50", percentile(frames, 0.5), "ms");
+  row("page: frame while scrolling 10,000 changes, p95", percentile(frames, 0.95), "ms");
+  row("page: elements at most meanwhile", nodes, "elements");
+  gate(nodes <= NODES_MAX, `${nodes} elements; the limit is ${NODES_MAX}`);
+});
+
+await browser.close();
+await served.close();
+for (const problem of problems) console.error(`gate: ${problem}`);
+process.exitCode = problems.length === 0 ? 0 : 1;

@@ -1,0 +1,41 @@
+/** Converts the bodies of a server into the types of the package. */
+import type { Hunk, HunkLine, Review, ReviewFile } from "emend";
+import type { ReviewBody } from "emend/service-client";
+
+type HunkBody = ReviewBody["files"][number]["hunks"][number];
+
+export function moved({ revision, files }: ReviewBody): Review {
+  return {
+    revision,
+    files: files.map(({ file_path: path, operation, hunks, added, removed }) => {
+      return { path, operation: operation as ReviewFile["operation"], hunks: hunks.map(hunkOf), added, removed };
+    }),
+  };
+}
+
+function hunkOf(body: HunkBody): Hunk {
+  return {
+    id: body.hunk_id,
+    status: "pending",
+    oldStart: body.old_start,
+    oldLines: body.old_lines,
+    newStart: body.new_start,
+    newLines: body.new_lines,
+    lines: body.lines.map((line): HunkLine => {
+      const { kind, text, old_number: oldNumber, new_number: newNumber, spans } = line;
+      return {
+        kind: kind as HunkLine["kind"],
+        text,
+        ...(oldNumber != null && { oldNumber }),
+        ...(newNumber != null && { newNumber }),
+        ...(spans && { spans }),
+      };
+    }),
+    keptByUser: body.kept_by_user,
+    dependents: body.dependents,
+    contested: body.contested,
+    ...(body.yours && { yours: body.yours }),
+    removesUserLines: body.removes_user_lines,
+    oversized: body.oversized_hunk,
+  };
+}
