@@ -339,7 +339,12 @@ export class EditorController {
 
   #extensions(path: string, language: Compartment) {
     return [
-      Prec.highest(EditorView.domEventHandlers({ keydown: (event, view) => this.#altKey(event, view) })),
+      Prec.highest(
+        EditorView.domEventHandlers({
+          keydown: (event, view) => this.#altKey(event, view),
+          beforeinput: (event) => this.#browserUndo(event),
+        }),
+      ),
       keymap.of(this.#keys()),
       keymap.of(defaultKeymap),
       lineNumbers(),
@@ -375,6 +380,15 @@ export class EditorController {
     else if (letter === "y" && here) this.#hooks.decide(here.hunk.id, "accept");
     else if (letter === "n" && here) this.#hooks.decide(here.hunk.id, "reject");
     else if (letter !== "y" && letter !== "n") return false;
+    event.preventDefault();
+    return true;
+  }
+
+  /** Takes the place of the browser's own undo, whose order has no decisions and no edits of the agent. */
+  #browserUndo(event: InputEvent): boolean {
+    if (event.inputType === "historyUndo") this.#hooks.undo();
+    else if (event.inputType === "historyRedo") this.#hooks.redo();
+    else return false;
     event.preventDefault();
     return true;
   }

@@ -190,9 +190,13 @@ function onKey(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-/** Whether keys typed there are text, which the browser or the editor undoes. */
+/**
+ * Whether keys typed there are text, which the browser or the editor undoes. The buttons of changes stand inside the
+ * editor's text, but take none.
+ */
 function takesText(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.closest("input, textarea, select, .cm-editor") !== null;
+  if (!(target instanceof HTMLElement)) return false;
+  return target.isContentEditable || target.closest("input, textarea, select, .cm-panel") !== null;
 }
 
 /** Switches between review and editor, and moves the focus there. */
