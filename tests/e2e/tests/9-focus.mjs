@@ -48,4 +48,42 @@ export const tests = {
     await page.locator(".cm-line", { hasText: /^# Seed library/ }).waitFor();
     await page.getByRole("button", { name: /^Redo typing/ }).waitFor();
   },
+
+  async "a decision right after typing inside a change is about the typed text"({ page, url }) {
+    const app = await openApp(page, url);
+    const text = "import os\n\ndef foo():\n    return 1\n\nprint(foo())\n";
+    await app.openFolder({ "a.py": text });
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("rename foo to bar");
+    await app.hunks(2);
+    const asked = page.getByRole("dialog", { name: "You edited inside this change" });
+    for (const [line, word] of [
+      ["def bar", "  # note"],
+      ["print(bar", "  # end"],
+    ]) {
+      await app.editor.locator(".cm-line", { hasText: line }).click();
+      await page.keyboard.press("End");
+      await page.keyboard.type(word);
+      await page.keyboard.press("Alt+n");
+      await asked.getByText(word.trim()).first().waitFor();
+      await asked.getByRole("button", { name: "Cancel" }).click();
+      await asked.waitFor({ state: "detached" });
+      assert.match(await app.changes(), /2 changes|2/);
+    }
+    await page.keyboard.press("Alt+n");
+    await asked.getByLabel("Put my edit on the old line").check();
+    await asked.getByRole("button", { name: "Reject" }).click();
+    await app.hunks(1);
+    assert.equal(await app.text(), text.replace("foo():", "bar():  # note").replace("foo())", "foo())  # end"));
+  },
+
+  async "undo right after typing undoes the typing"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.editor.click();
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.type("mine ");
+    await page.keyboard.press("Control+z");
+    await app.says("Undid typing in README.md.");
+    await page.locator(".cm-line", { hasText: /^# Seed library/ }).waitFor();
+  },
 };

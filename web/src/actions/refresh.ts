@@ -50,6 +50,11 @@ export function refresh(scope: Scope = "files"): Promise<void> {
   return done;
 }
 
+/** Resolves when no refresh is under way any more: the page shows what was sent to the engine before. */
+export async function refreshed(): Promise<void> {
+  await (next?.done ?? running)?.catch(() => undefined);
+}
+
 function widest(a: Scope, b: Scope): Scope {
   return SCOPES.indexOf(a) > SCOPES.indexOf(b) ? a : b;
 }

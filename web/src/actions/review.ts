@@ -22,7 +22,7 @@ import {
 import { baseName } from "../tree.js";
 import { openFile } from "./edit.js";
 import { keptHunks, settleKept } from "./kept.js";
-import { refresh } from "./refresh.js";
+import { refresh, refreshed } from "./refresh.js";
 import { readRuns } from "./run.js";
 
 /** Accepts or rejects one hunk. The focus moves to the hunk that takes its place. */
@@ -104,7 +104,7 @@ export function redo(): Promise<void> {
 
 async function step(verb: string, direction: "undo" | "redo"): Promise<void> {
   try {
-    await editor.flush();
+    await sendTyped();
     const { done, undone } = steps.value;
     const last = (direction === "undo" ? done : undone).at(-1);
     if (!last) return;
@@ -129,10 +129,16 @@ export function stepName({ kind, path }: Step): string {
   return kind === "typing" ? `typing in ${where}` : kind === "new file" ? `new file ${where}` : `${kind} in ${where}`;
 }
 
+/** Sends typed text, and waits until the page shows what became of its hunks and steps. */
+async function sendTyped(): Promise<void> {
+  await editor.flush();
+  await refreshed();
+}
+
 /** Carries out a decision and reports its result. `action` returns false if the user cancelled, as this function does. */
 async function attempt(decision: Decision, action: () => Promise<boolean>): Promise<boolean> {
   try {
-    await editor.flush();
+    await sendTyped();
     const before = totals.value.changes;
     if (!(await action())) return false;
     await refresh();

@@ -35,10 +35,12 @@ const shownHunks = StateField.define<Shown>({
       if (effect.is(setHunks)) return show(effect.value, transaction.state.doc);
     }
     if (!transaction.docChanged) return shown;
-    const { changes } = transaction;
+    const { changes, newDoc } = transaction;
     const placed = shown.placed.map(({ hunk, from, to }) => {
       const start = changes.mapPos(from, 1);
-      return { hunk, from: start, to: Math.max(start, changes.mapPos(to, -1)) };
+      // Text that is typed at the end of the last line belongs to the hunk. New lines after it do not.
+      const end = Math.min(changes.mapPos(to, 1), newDoc.lineAt(changes.mapPos(to, -1)).to);
+      return { hunk, from: start, to: Math.max(start, end) };
     });
     return { placed, decorations: shown.decorations.map(changes) };
   },
