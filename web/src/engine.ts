@@ -15,6 +15,7 @@ import type {
   Restored,
   ToWorker,
 } from "./core/protocol.js";
+import type { Draft } from "./drafts.js";
 import type { Options, Settings } from "./settings.js";
 
 export type { AgentEvent, CanvasState, FileInfo, FileMatches, Hunk, Review, ReviewFile, Usage } from "emend";
@@ -147,8 +148,9 @@ export async function restoreEngine(
   id: string,
   settings: Settings,
   options: Options,
+  drafts: readonly Draft[],
 ): Promise<(Restored & { engine: Engine }) | null> {
-  const restored = await shared.restore(id, settings, options);
+  const restored = await shared.restore(id, settings, options, drafts);
   return restored && { ...restored, engine: engineOf(++session) };
 }
 

@@ -1,5 +1,6 @@
 /** Connects the editor's keys and buttons to the actions. The import has this side effect and exports nothing. */
 
+import { drafts } from "../drafts.js";
 import { pendingHunks } from "../hunk-text.js";
 import {
   chat,
@@ -30,7 +31,9 @@ editor.connect({
   write: async (path, raw, base) => {
     const engine = currentEngine();
     const written = rememberWritten(pendingHunks(review.value.files.find((file) => file.path === path)));
-    const { text, changed } = await engine.write(path, raw, base, { kind: "typing", path }, written);
+    const key = crypto.randomUUID();
+    drafts.sent({ key, path, text: raw, base, written }, Date.now());
+    const { text, changed } = await engine.write(path, raw, base, { kind: "typing", path }, written, key);
     // The toast's Undo would now undo this typing instead of its own step.
     if (changed && toast.value?.undo) toast.value = null;
     // Not awaited: the refresh is queued behind this write, so awaiting it would deadlock.

@@ -1,5 +1,6 @@
 /** Opens projects: folders, files, archives, projects that the browser keeps, recordings, and the sample. */
 import { batch } from "@preact/signals";
+import { type Draft, drafts } from "../drafts.js";
 import {
   describe,
   type Engine,
@@ -19,7 +20,7 @@ import {
   readDirectory,
   writeBack,
 } from "../folder.js";
-import { plural } from "../hunk-text.js";
+import { pendingHunks, plural } from "../hunk-text.js";
 import {
   browserFolder,
   browserProjects,
@@ -44,6 +45,7 @@ import {
   openPath,
   options,
   project,
+  review,
   setEngine,
   settings,
   showError,
@@ -54,7 +56,7 @@ import {
   unsaved,
 } from "../store.js";
 import { foldedAtFirst } from "../tree.js";
-import { forgetWritten, recallWritten } from "../written.js";
+import { forgetWritten, recallWritten, rememberWritten } from "../written.js";
 import { resetChats, showChat } from "./conversations.js";
 import { openFile } from "./edit.js";
 import { refresh, resetState } from "./refresh.js";
@@ -89,6 +91,7 @@ export async function forgetProject(info: ProjectInfo): Promise<void> {
   });
   if (answer !== "forget") return;
   await shared.forget(info.id).catch(showError);
+  drafts.forget(info.id);
   await listProjects();
 }
 
@@ -105,8 +108,9 @@ export async function continueProject(id: string): Promise<boolean> {
     leaveRun();
     resetChats();
     resetTimeline();
-    const restored = await restoreEngine(id, settings.value, options.value);
+    const restored = await restoreEngine(id, settings.value, options.value, drafts.of(id));
     if (!restored) return false;
+    drafts.forget(id);
     const { engine, info, exact } = restored;
     const { name, skipped, sample } = info;
     const directory = await keptFolder(id);
@@ -140,6 +144,7 @@ function show(engine: Engine, shown: typeof project.value): void {
   editor.reset();
   resetState();
   forgetWritten();
+  drafts.reset();
   batch(() => {
     project.value = shown;
     openPath.value = null;
@@ -321,6 +326,21 @@ function firstFile(contents: Project["files"]): string | undefined {
     paths.find((path) => /^readme(\.\w+)?$/i.test(path)) ??
     paths.find((path) => !isHidden(path) && typeof contents[path] === "string")
   );
+}
+
+/** Keeps the text that was typed last, because the page closes before it can be recorded. */
+export function keepTyped(): void {
+  if (currentId === "") return;
+  const unsent = editor.unsent.map(([path, { raw, base }]): Draft => {
+    const written = rememberWritten(pendingHunks(review.value.files.find((file) => file.path === path)));
+    return { key: crypto.randomUUID(), path, text: raw, base, written };
+  });
+  drafts.keep(currentId, unsent, Date.now());
+}
+
+/** Forgets what `keepTyped` kept, because the page did not close after all. */
+export function dropKept(): void {
+  if (currentId !== "") drafts.forget(currentId);
 }
 
 /** Whether leaving the page now would lose changes. */

@@ -14,6 +14,7 @@ import {
   type Run,
   type SessionStore,
 } from "emend";
+import type { Draft } from "../drafts.js";
 import { DEFAULT_OPTIONS, modelOf, type Options, type Settings } from "../settings.js";
 import { Approvals } from "./approvals.js";
 import { moveFiles, pathsAt, readingOf } from "./file-tools.js";
@@ -123,7 +124,7 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#note({ op: "model", model: choiceOf(settings) });
   }
 
-  async restore(id: string, settings: Settings, options: Options): Promise<Restored | null> {
+  async restore(id: string, settings: Settings, options: Options, drafts: readonly Draft[]): Promise<Restored | null> {
     const kept = await loadKept(id);
     if (!kept) return null;
     const exact = await this.#rebuild(kept.files, kept.ops, options, memoryStore());
@@ -131,8 +132,19 @@ export class Core implements Omit<CoreApi, "join"> {
     await this.setOptions(options);
     this.#engine.configure({ model: modelOf(settings) });
     this.#use(settings);
+    await this.#addDrafts(drafts, kept.ops);
     const [conversation, conversations] = [this.#conversation, this.#sessions.length];
     return { info: kept.info, exact, conversation, conversations, written: [...this.#written] };
+  }
+
+  /** Writes the edits that came too late for the record. */
+  async #addDrafts(drafts: readonly Draft[], ops: readonly Op[]): Promise<void> {
+    const recorded = new Set(ops.flatMap((op) => (op.op === "write" && op.key !== undefined ? [op.key] : [])));
+    for (const { key, path, text, base, written } of drafts) {
+      if (recorded.has(key)) continue;
+      // A file that is gone takes no text.
+      await this.write(path, text, base, { kind: "typing", path }, written, key).catch(() => undefined);
+    }
   }
 
   /** Starts an agent and repeats operations. Returns whether the state is as it was recorded. */
@@ -265,8 +277,23 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#saved.set(path, text);
   }
 
-  async write(path: string, text: string, base: string | null, step: Step, written: WrittenById = []) {
-    this.#note({ op: "write", path, text, base, step, ...(written.length > 0 && { written }) });
+  async write(
+    path: string,
+    text: string,
+    base: string | null,
+    step: Step,
+    written: WrittenById = [],
+    key?: string,
+  ): Promise<{ text: string; changed: boolean }> {
+    this.#note({
+      op: "write",
+      path,
+      text,
+      base,
+      step,
+      ...(written.length > 0 && { written }),
+      ...(key !== undefined && { key }),
+    });
     for (const [id, each] of written) this.#written.set(id, each);
     const before = await this.read(path);
     const { text: after } = await this.#engine.files.write(path, text, base === null ? {} : { base });

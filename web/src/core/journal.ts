@@ -17,6 +17,8 @@ export type Op = { readonly at: number } & (
       readonly base: string | null;
       readonly step: Step;
       readonly written?: WrittenById;
+      /** The name of the edit, by which it is found if the page closes before it is recorded. */
+      readonly key?: string;
       /** Whether the text belongs to a state that does not exist any more, so that only its changes count. */
       readonly moved?: true;
     }

@@ -1,5 +1,6 @@
 /** Messages between the page and the worker that runs the engine. All of them can be cloned. */
 import type { AgentEvent, CanvasState, FileInfo, FileMatches, Review, ReviewFile } from "emend";
+import type { Draft } from "../drafts.js";
 import type { Options, Settings } from "../settings.js";
 import type { Written } from "../written.js";
 import type { Decision } from "./journal.js";
@@ -131,8 +132,11 @@ export interface CoreApi {
   open(info: ProjectInfo, files: Contents, settings: Settings, options: Options): Promise<void>;
   /** Joins the session of a server (`emend serve`) that was used last. */
   join(url: string, token: string): Promise<void>;
-  /** Opens a project from the journal and repeats its operations. Returns null if there is none. */
-  restore(id: string, settings: Settings, options: Options): Promise<Restored | null>;
+  /**
+   * Opens a project from the journal and repeats its operations, then the edits of `drafts` that are not in the journal.
+   * Returns null if there is none.
+   */
+  restore(id: string, settings: Settings, options: Options, drafts: readonly Draft[]): Promise<Restored | null>;
   /** Lists the projects in the journal, last opened first. */
   projects(): Promise<readonly ProjectInfo[]>;
   /** Removes a project from the journal. */
@@ -152,13 +156,17 @@ export interface CoreApi {
   readDisk(path: string): Promise<string | null>;
   savedText(path: string): Promise<string | null>;
   noteSaved(path: string, text: string | null): Promise<void>;
-  /** Writes the user's edit. `written` has the assistant's text in hunks that the user edits, to be kept with them. */
+  /**
+   * Writes the user's edit. `written` has the assistant's text in hunks that the user edits, to be kept with them. `key`
+   * names the edit in the journal.
+   */
   write(
     path: string,
     text: string,
     base: string | null,
     step: Step,
     written?: WrittenById,
+    key?: string,
   ): Promise<{ text: string; changed: boolean }>;
   /** Deletes a file, or all files of a folder. */
   remove(path: string): Promise<void>;

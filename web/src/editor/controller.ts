@@ -134,6 +134,15 @@ export class EditorController {
     return [...this.#files.values()].some((file) => file.document.hasUnsent);
   }
 
+  /** The texts that have not been sent to the engine yet, by path. */
+  get unsent(): readonly (readonly [path: string, text: { readonly raw: string; readonly base: string }])[] {
+    return [...this.#files.values()].flatMap((file) => {
+      const state = this.#shown === file && this.#view ? this.#view.state : file.state;
+      const text = file.document.unsent(state.doc);
+      return text ? [[file.document.path, text] as const] : [];
+    });
+  }
+
   /** Shows a file with the text `raw`. Its cursor and scroll position are restored. */
   show(path: string, raw: string, hunks: readonly Hunk[]): void {
     this.#leave();

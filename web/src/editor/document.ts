@@ -69,6 +69,13 @@ export class OpenDocument {
     this.#unsent = this.#unsent ? this.#unsent.compose(changes) : changes;
   }
 
+  /** Returns the file's text with typed changes that are not sent yet, and the text on which they are based. */
+  unsent(doc: Text): { readonly raw: string; readonly base: string } | null {
+    if (!this.#unsent) return null;
+    const base = joinBreaks(this.#synced.toString(), this.#syncedBreaks);
+    return { raw: joinBreaks(doc.toString(), this.#breaks), base };
+  }
+
   /** Returns the file's text with all typed changes, and regards them as sent. */
   take(doc: Text): Taken | null {
     const sent = this.#unsent;

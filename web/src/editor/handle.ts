@@ -67,6 +67,10 @@ export class EditorHandle {
     return this.#controller?.hasUnsent ?? false;
   }
 
+  get unsent(): EditorController["unsent"] {
+    return this.#controller?.unsent ?? [];
+  }
+
   get selection(): SelectedLines | null {
     return this.#controller?.selection ?? null;
   }

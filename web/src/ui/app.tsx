@@ -2,7 +2,7 @@
 import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { takeOver } from "../actions/edit.js";
-import { hasUnsettled, openDrop } from "../actions/project.js";
+import { dropKept, hasUnsettled, keepTyped, openDrop } from "../actions/project.js";
 import { readLease } from "../actions/refresh.js";
 import { redo, undo } from "../actions/review.js";
 import { save } from "../actions/save.js";
@@ -148,14 +148,27 @@ function listen(): () => void {
   const onUnload = (event: BeforeUnloadEvent): void => {
     if (hasUnsettled()) event.preventDefault();
   };
+  // A phone may close a hidden page without a word.
+  const onHidden = (): void => {
+    if (document.hidden) void editor.flush();
+  };
+  const onShow = (event: PageTransitionEvent): void => {
+    if (event.persisted) dropKept();
+  };
   const dragged = ["dragenter", "dragover", "dragleave", "drop"] as const;
   window.addEventListener("keydown", onKey);
   window.addEventListener("beforeunload", onUnload);
+  window.addEventListener("pagehide", keepTyped);
+  window.addEventListener("pageshow", onShow);
+  document.addEventListener("visibilitychange", onHidden);
   // Before the editor, which would insert the text of a dropped file.
   for (const kind of dragged) window.addEventListener(kind, onDrag, { capture: true });
   return () => {
     window.removeEventListener("keydown", onKey);
     window.removeEventListener("beforeunload", onUnload);
+    window.removeEventListener("pagehide", keepTyped);
+    window.removeEventListener("pageshow", onShow);
+    document.removeEventListener("visibilitychange", onHidden);
     for (const kind of dragged) window.removeEventListener(kind, onDrag, { capture: true });
   };
 }

@@ -1,0 +1,51 @@
+// A reload at any moment: typed text, the words of a stopped run, and the page while it restores.
+import assert from "node:assert/strict";
+import { App, openApp } from "../app.mjs";
+
+/** Reloads the page at once, without the browser's question. */
+async function reload(page) {
+  const accept = (dialog) => void dialog.accept();
+  page.on("dialog", accept);
+  await page.reload();
+  page.off("dialog", accept);
+}
+
+export const tests = {
+  async "text that was typed right before a reload is there after it, once"({ page, url }) {
+    const app = await openApp(page, url);
+    let typed = "";
+    for (const [word, pause] of [
+      ["first ", 0],
+      ["second ", 40],
+      ["third ", 500],
+      ["fourth ", 460],
+    ]) {
+      await app.editor.click();
+      await page.keyboard.press("Control+Home");
+      await page.keyboard.type(word);
+      await page.waitForTimeout(pause);
+      await reload(page);
+      typed = `${word}${typed}`;
+      await page.locator(".cm-line", { hasText: `${typed}# Seed library` }).waitFor();
+      assert.equal((await app.text()).split("\n")[0], `${typed}# Seed library`);
+    }
+    await page.getByRole("button", { name: /^Undo typing in README.md/ }).click();
+    await page.locator(".cm-line", { hasText: /^third second first # Seed library/ }).waitFor();
+  },
+
+  async "text that was typed right before the tab was closed is there when the project is continued"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.editor.click();
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.type("mine ");
+    page.on("dialog", (dialog) => void dialog.accept());
+    const closed = page.waitForEvent("close");
+    const later = await page.context().newPage();
+    await page.close({ runBeforeUnload: true });
+    await closed;
+    await later.goto(url);
+    await later.getByRole("button", { name: /^Continue seed-library/ }).click();
+    await new App(later).editor.waitFor();
+    await later.locator(".cm-line", { hasText: /^mine # Seed library/ }).waitFor();
+  },
+};
