@@ -10,8 +10,9 @@ const CORS = {
 };
 
 /**
- * Starts a provider that accepts only `key`. `replies` are its answers in turn: a text, a tool call `{ name, input }`, or a
- * promise of either. After the last one it answers "Done.".
+ * Starts a provider that accepts only `key`. `replies` are its answers in turn: a text, a tool call `{ name, input }`, a text
+ * after which it is silent `{ stalls }`, HTML with the status 200 `{ html }`, or a promise of one of them. After the last one it
+ * answers "Done.".
  */
 export async function startProvider(key, replies = []) {
   const requests = [];
@@ -27,11 +28,16 @@ export async function startProvider(key, replies = []) {
       return response.end(JSON.stringify({ type: "error", error }));
     }
     const reply = await (queue.shift() ?? "Done.");
+    if (reply.html !== undefined) {
+      response.writeHead(200, { ...CORS, "content-type": "text/html" });
+      return response.end(reply.html);
+    }
     response.writeHead(200, { ...CORS, "content-type": "text/event-stream" });
-    for (const event of messageEvents(reply)) {
+    const events = messageEvents(reply.stalls ?? reply);
+    for (const event of reply.stalls === undefined ? events : events.slice(0, -3)) {
       response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
     }
-    response.end();
+    if (reply.stalls === undefined) response.end();
   });
   return { url: await listen(server), requests, close: () => closed(server) };
 }

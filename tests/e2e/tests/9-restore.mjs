@@ -1,6 +1,7 @@
 // A reload at any moment: typed text, the words of a stopped run, and the page while it restores.
 import assert from "node:assert/strict";
 import { App, openApp } from "../app.mjs";
+import { startProvider } from "../provider.mjs";
 
 /** Reloads the page at once, without the browser's question. */
 async function reload(page) {
@@ -47,5 +48,50 @@ export const tests = {
     await later.getByRole("button", { name: /^Continue seed-library/ }).click();
     await new App(later).editor.waitFor();
     await later.locator(".cm-line", { hasText: /^mine # Seed library/ }).waitFor();
+  },
+
+  async "a reload keeps all words of a run that was stopped in the middle of them"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "slow" });
+    await app.ask('replace "loan" with "lease"');
+    const words = page.locator(".entry.assistant").last();
+    await page.locator(".entry.assistant", { hasText: /Changing \d+/ }).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await app.finished();
+    const said = await app.transcript.locator(".entry.assistant").allTextContents();
+    assert.match(said.at(-1), /Changing \d+/);
+    await page.waitForTimeout(300);
+    await reload(page);
+    await app.transcript.locator(".entry.end").waitFor();
+    const after = await app.transcript.locator(".entry.assistant").allTextContents();
+    assert.deepEqual(after.slice(0, -1), said.slice(0, -1));
+    assert.ok(after.at(-1).startsWith(said.at(-1)), `“${said.at(-1)}” became “${after.at(-1)}”`);
+    await words.waitFor();
+  },
+
+  async "a reload keeps the words of a provider that was silent after them, stopped or not"({ page, url }) {
+    const provider = await startProvider("right", [{ stalls: "Hello, I begin " }, { stalls: "Again I begin " }]);
+    try {
+      const app = await openApp(page, url);
+      await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+      await app.ask("one");
+      await app.transcript.getByText("Hello, I begin").waitFor();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await app.finished();
+      await page.waitForTimeout(300);
+      await reload(page);
+      await app.transcript.getByText("Hello, I begin").waitFor();
+      await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+      await app.ask("two");
+      await app.transcript.getByText("Again I begin").waitFor();
+      await page.waitForTimeout(300);
+      await reload(page);
+      await app.transcript.getByText("Again I begin").waitFor();
+      await app.transcript.getByText("Hello, I begin").waitFor();
+      await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+      assert.equal(await app.transcript.locator(".entry.user").count(), 2);
+    } finally {
+      await provider.close();
+    }
   },
 };

@@ -94,7 +94,7 @@ export const tests = {
     await app.askAndWait("rename loanDays to seasonDays");
     const recording = await downloaded(page, () => menu(page, "Download a recording"));
     assert.equal(recording.name, "seed-library.emend.jsonl");
-    assert.match(recording.bytes.toString(), /^\{"format":"emend-recording","version":1,/);
+    assert.match(recording.bytes.toString(), /^\{"format":"emend-recording","version":2,/);
     assert.doesNotMatch(recording.bytes.toString(), /apiKey/);
     const other = await page.context().newPage();
     await other.goto(url);

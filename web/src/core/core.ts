@@ -85,6 +85,10 @@ export class Core implements Omit<CoreApi, "join"> {
   #abort: AbortController | null = null;
   /** Number of events of the current run that were read, deltas left out. */
   #at = 0;
+  /** Number of characters of the deltas since then. */
+  #chars = 0;
+  /** Number of events that were read, or -1 while one is shown. */
+  #progress = 0;
   #batches = 0;
   #replaying = false;
   #offline = true;
@@ -196,7 +200,7 @@ export class Core implements Omit<CoreApi, "join"> {
     options: Options,
     store = memoryStore(),
   ): Promise<void> {
-    const recorder = new Recorder((response) => this.#note({ op: "response", ...response }));
+    const recorder = new Recorder((part) => this.#note({ op: "part", ...part }));
     const approvals = new Approvals();
     const agent = await Agent.create({
       files,
@@ -231,7 +235,9 @@ export class Core implements Omit<CoreApi, "join"> {
 
   /** Records an operation with its place in the current run. */
   #note(op: NewOp): void {
-    if (!this.#replaying) this.#journal?.append({ ...op, at: this.#abort ? this.#at : 0 } as Op);
+    if (this.#replaying) return;
+    const [at, chars] = this.#abort ? [this.#at, this.#chars] : [0, 0];
+    this.#journal?.append({ ...op, at, ...(chars > 0 && { chars }) } as Op);
   }
 
   #step(step: Step): void {
@@ -453,7 +459,7 @@ export class Core implements Omit<CoreApi, "join"> {
   async #continueIn({ agent, recorder, approvals }: Held): Promise<void> {
     const id = this.#engine.sessionId;
     [this.#agent, this.#recorder, this.#approvals] = [agent, recorder, approvals];
-    recorder.recordTo((response) => this.#note({ op: "response", ...response }));
+    recorder.recordTo((part) => this.#note({ op: "part", ...part }));
     // A conversation without messages is not in the store.
     await agent.openSession(id).catch(() => agent.newSession());
     this.#sessions[this.#conversation] = agent.sessionId;
@@ -514,14 +520,17 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#engine.setModel(modelOf({ ...choice, pace: "instant", apiKey: "recorded", remember: false }));
   }
 
-  async run(text: string, reached: (at: number) => Promise<void> = async () => undefined): Promise<void> {
+  async run(
+    text: string,
+    reached: (at: number, chars: number) => Promise<void> = async () => undefined,
+  ): Promise<void> {
     this.#note({ op: "run", text });
     const abort = new AbortController();
     const agent = this.#engine;
     const run = agent.run(text, { signal: abort.signal });
     const hunks = agent.review().files.flatMap((file) => file.hunks.map((hunk) => hunk.id));
     const record = this.#runs.begin(text, this.#conversation, hunks);
-    [this.#run, this.#abort, this.#at] = [run, abort, 0];
+    [this.#run, this.#abort, this.#at, this.#chars, this.#progress] = [run, abort, 0, 0, 0];
     let failed = false;
     const batch: AgentEvent[] = [];
     let sending: Promise<void> = Promise.resolve();
@@ -534,9 +543,11 @@ export class Core implements Omit<CoreApi, "join"> {
     // While the model is slow, events must not wait for the next one.
     const timer = setInterval(flush, SLICE_MS);
     try {
-      await reached(0);
+      await reached(0, 0);
       let begun = performance.now();
+      let read = 0;
       for await (const event of run) {
+        this.#progress = -1;
         batch.push(event);
         if (this.#agent !== agent) break;
         if (event.kind === "FILE_CHANGED") {
@@ -544,7 +555,10 @@ export class Core implements Omit<CoreApi, "join"> {
           record.files.add(event.data.path);
         }
         if (event.kind === "ERROR") failed = true;
-        if (!DELTAS.has(event.kind)) this.#at += 1;
+        if (!DELTAS.has(event.kind)) [this.#at, this.#chars] = [this.#at + 1, 0];
+        if (event.kind === "ASSISTANT_TEXT_DELTA" || event.kind === "REASONING_DELTA") {
+          this.#chars += event.data.delta.length;
+        }
         if (event.kind === "PROCESSING_END" && this.#run === run) this.#run = null;
         if (batch.length >= BATCH_MAX || event.kind === "PROCESSING_END" || performance.now() - begun > SLICE_MS) {
           flush();
@@ -552,7 +566,8 @@ export class Core implements Omit<CoreApi, "join"> {
           await sending;
           begun = performance.now();
         }
-        if (this.#run === run) await reached(this.#at);
+        if (this.#run === run) await reached(this.#at, this.#chars);
+        this.#progress = ++read;
       }
     } finally {
       clearInterval(timer);
@@ -560,7 +575,7 @@ export class Core implements Omit<CoreApi, "join"> {
       await sending;
       if (this.#abort === abort) {
         this.#note({ op: "end", failed });
-        [this.#run, this.#abort, this.#at] = [null, null, 0];
+        [this.#run, this.#abort, this.#at, this.#chars] = [null, null, 0, 0];
         this.#note({ op: "state", sum: this.stateSum() });
       }
     }
@@ -615,6 +630,10 @@ export class Core implements Omit<CoreApi, "join"> {
 
   async preloadOffline(): Promise<void> {
     await init({ offline: true });
+  }
+
+  progress(): number {
+    return this.#progress;
   }
 
   stateSum(): number {

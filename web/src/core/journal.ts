@@ -7,9 +7,13 @@
 import { indexedDbStore, type SessionStore } from "emend";
 import type { Options } from "../settings.js";
 import type { Contents, ModelChoice, ProjectInfo, Step, WrittenById } from "./protocol.js";
+import type { ResponsePart } from "./recorder.js";
 
-/** One operation. `at` is the number of events of the current run, text deltas left out, that were read before it. */
-export type Op = { readonly at: number } & (
+/**
+ * One operation. `at` is the number of events of the current run, text deltas left out, that were read before it, and `chars`
+ * the number of characters of the deltas since the last of them.
+ */
+export type Op = { readonly at: number; readonly chars?: number } & (
   | {
       readonly op: "write";
       readonly path: string;
@@ -44,12 +48,14 @@ export type Op = { readonly at: number } & (
   | { readonly op: "run" | "steer"; readonly text: string }
   | { readonly op: "end"; readonly failed: boolean }
   | {
+      /** A complete response. Records of version 1 have it in place of parts. */
       readonly op: "response";
       readonly status: number;
       readonly type: string;
       readonly body: string;
       readonly whole: boolean;
     }
+  | ({ readonly op: "part" } & ResponsePart)
   | { readonly op: "state"; readonly sum: number }
 );
 
@@ -154,7 +160,7 @@ export async function loadKept(id: string, store = indexedDbStore(DATABASE)): Pr
 }
 
 /** The first line of a recording. Its version changes with the meaning of operations. */
-const RECORDING = { format: "emend-recording", version: 1 };
+const RECORDING = { format: "emend-recording", version: 2 };
 
 /**
  * Returns a kept project as one text: the project, its files and all operations, with the responses of models. It has no
@@ -172,7 +178,8 @@ export async function loadRecording(text: string, id: string, store = indexedDbS
   const [head = "", ...lines] = text.split("\n").filter((line) => line !== "");
   const { format, version, lines: counts } = objectOf(head) as { format?: string; version?: number; lines?: number[] };
   if (format !== RECORDING.format) throw new Error("the file is not a recording of this page");
-  if (version !== RECORDING.version) throw new Error("another version of this page made the recording");
+  if (version !== 1 && version !== RECORDING.version)
+    throw new Error("another version of this page made the recording");
   const [nInfo = 0, nFiles = 0] = counts ?? [];
   const info = { ...objectOf(lines[0] ?? ""), id, opened: Date.now() };
   const rest = lines.slice(nInfo);

@@ -5,7 +5,7 @@
  * key, are not recorded.
  */
 
-/** A response as it is kept. `whole` is false if the run was stopped before its end. */
+/** A response as it is repeated. `whole` is false if the run was stopped before its end. */
 export interface RecordedResponse {
   readonly status: number;
   readonly type: string;
@@ -13,17 +13,31 @@ export interface RecordedResponse {
   readonly whole: boolean;
 }
 
+/** A part of a response as it is kept, so that a page that closes in the middle keeps what has come. */
+export interface ResponsePart {
+  /** Number of the response in the worker. */
+  readonly of: number;
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+  /** Whether the response has ended, and if it has, completely. */
+  readonly end: "open" | "whole" | "cut";
+}
+
+/** Number of responses so far. */
+let responses = 0;
+
 export class Recorder {
   #repeated: RecordedResponse[] | null = null;
   #exhausted: () => void = () => undefined;
-  #record: (response: RecordedResponse) => void;
+  #record: (part: ResponsePart) => void;
 
-  constructor(record: (response: RecordedResponse) => void) {
+  constructor(record: (part: ResponsePart) => void) {
     this.#record = record;
   }
 
   /** Gives the record to another owner. */
-  recordTo(record: (response: RecordedResponse) => void): void {
+  recordTo(record: (part: ResponsePart) => void): void {
     this.#record = record;
   }
 
@@ -49,19 +63,20 @@ export class Recorder {
 
   async #keep(response: Response, body: ReadableStream<Uint8Array>): Promise<void> {
     const decoder = new TextDecoder();
-    let text = "";
-    let whole = true;
+    const head = { of: ++responses, status: response.status, type: response.headers.get("content-type") ?? "" };
+    const add = (text: string, end: ResponsePart["end"]): void => this.#record({ ...head, body: text, end });
+    // Also without text, because the order of the responses is that of their beginnings.
+    add("", "open");
     try {
       for (const reader = body.getReader(); ; ) {
         const { done, value } = await reader.read();
         if (done) break;
-        text += decoder.decode(value, { stream: true });
+        add(decoder.decode(value, { stream: true }), "open");
       }
+      add("", "whole");
     } catch {
-      whole = false;
+      add("", "cut");
     }
-    const type = response.headers.get("content-type") ?? "";
-    this.#record({ status: response.status, type, body: text, whole });
   }
 
   #answer(response: RecordedResponse | undefined): Response {

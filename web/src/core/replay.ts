@@ -12,7 +12,9 @@ import type { RecordedResponse, Recorder } from "./recorder.js";
 /** The operations that are repeated. */
 export interface Repeatable extends Omit<CoreApi, "goBack" | "run" | "join"> {
   goBack(run: number, ops: readonly Op[]): Promise<void>;
-  run(text: string, reached: (at: number) => Promise<void>): Promise<void>;
+  run(text: string, reached: (at: number, chars: number) => Promise<void>): Promise<void>;
+  /** The number of events of the run that were read, or -1 while one is shown. */
+  progress(): number;
   useRecorded(choice: ModelChoice): void;
   stateSum(): number;
 }
@@ -43,27 +45,67 @@ async function repeatRun(
   recorder: Recorder,
 ): Promise<void> {
   const isCut = end === null || inside.some((op) => op.op === "stop");
-  const recorded = inside.filter((op) => op.op === "response");
+  const recorded = responsesOf(inside);
   // The engine may stop reading at the last event of a response. Only the last response of a stopped run is cut.
-  const responses = recorded.map((op, index): RecordedResponse => {
-    return { ...op, whole: op.whole || !isCut || index < recorded.length - 1 };
+  const responses = recorded.map((each, index): RecordedResponse => {
+    return { ...each, whole: each.whole || !isCut || index < recorded.length - 1 };
   });
-  const steps = inside.filter((op) => op.op !== "response" && op.op !== "seen" && op.op !== "model");
+  const steps = inside.filter((op) => !PASSIVE.has(op.op));
   // The page was closed during the run: it goes as far as its last event that was seen.
-  const lastSeen = Math.max(0, ...inside.map((op) => op.at));
+  const lastSeen = inside.reduce<Place>((last, op) => (isReached(op, last.at, last.chars) ? last : op), { at: 0 });
+  let isOver = false;
   recorder.repeat(responses, () => {
-    if (!end?.failed) void core.stop();
+    if (!end?.failed) void idle(core).then(() => (isOver ? undefined : core.stop()));
   });
   try {
-    await core.run(text, async (at) => {
-      while (steps[0] && steps[0].at <= at) await attempt(core, steps.shift()!);
-      if (end === null && at >= lastSeen) await core.stop();
+    await core.run(text, async (at, chars) => {
+      while (steps[0] && isReached(steps[0], at, chars)) await attempt(core, steps.shift()!);
+      if (end === null && isReached(lastSeen, at, chars)) await core.stop();
     });
   } catch {
     // The run failed or was stopped, as it did before.
   }
+  isOver = true;
   // Operations after the last event of the run.
   for (const op of steps) await attempt(core, op);
+}
+
+/** Operations in a run that are not repeated: they tell how far it went and what the model said. */
+const PASSIVE: ReadonlySet<Op["op"]> = new Set(["response", "part", "seen", "model"]);
+
+type Place = Pick<Op, "at" | "chars">;
+
+/** Whether a run with `at` events and `chars` characters after the last of them is at a place or beyond it. */
+function isReached(place: Place, at: number, chars = 0): boolean {
+  return place.at < at || (place.at === at && (place.chars ?? 0) <= chars);
+}
+
+/** Puts the responses of a run together from their parts. The order is that of their beginnings. */
+export function responsesOf(ops: readonly Op[]): readonly RecordedResponse[] {
+  const found = new Map<number, RecordedResponse>();
+  for (const [index, op] of ops.entries()) {
+    if (op.op === "response") found.set(-1 - index, op);
+    if (op.op !== "part") continue;
+    const known = found.get(op.of);
+    // The rest of a stopped response can come in the run after it.
+    if (!known && (op.end !== "open" || op.body !== "")) continue;
+    const { status, type, body, end } = op;
+    found.set(op.of, { status, type, body: (known?.body ?? "") + body, whole: end === "whole" });
+  }
+  return [...found.values()];
+}
+
+/** Pause in milliseconds after which a run that shows nothing new waits for the model. */
+const IDLE_MS = 20;
+
+/** Resolves when a run has shown everything that the model has said. */
+async function idle(core: Repeatable): Promise<void> {
+  for (let [before, calm] = [-1, 0]; calm < 2; ) {
+    await new Promise((done) => setTimeout(done, IDLE_MS));
+    const now = core.progress();
+    calm = now >= 0 && now === before ? calm + 1 : 0;
+    before = now;
+  }
 }
 
 /** Repeats one operation. One that failed before fails again. */
