@@ -11,14 +11,15 @@ import { startProvider } from "./provider.mjs";
 
 const DIST = fileURLToPath(new URL("../../web/dist/", import.meta.url));
 
-/** Bytes after brotli: of the start view, and of a page with an open file in a language that is not highlighted. */
-const START_BYTES_MAX = 100 * 1_024;
+/** Bytes after brotli: of the start view, and of all that is loaded until a file without highlighting can be edited. */
+const START_BYTES_MAX = 64 * 1_024;
 const APP_BYTES_MAX = 210 * 1_024;
 /** The page beside the same engine in Node. */
 const NODE_RATIO_MAX = 1.5;
 /** Keys in a file with 200 changes beside keys in a small file. */
 const KEY_RATIO_MAX = 2.5;
 const NODES_MAX = 12_000;
+/** Length of a task on a computer that does nothing else. A busy one is measured first. */
 const TASK_MS_MAX = 100;
 
 const problems = [];
@@ -62,6 +63,24 @@ const file = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.fro
 async function openFiles(page, files) {
   await page.getByLabel("Files to open").first().setInputFiles(files);
   await page.locator(`.tree-row[data-path="${files[0].name}"]`).waitFor();
+}
+
+/**
+ * Returns how much longer work takes than on a computer that does nothing else: the p98 of equal pieces of work by the
+ * fastest of them.
+ */
+function slowness(page) {
+  return page.evaluate(async () => {
+    const times = [];
+    for (let at = 0; at < 150; at++) {
+      const begun = performance.now();
+      for (let n = 0, x = 1; n < 1_500_000; n++) x = (x * 1_103_515_245 + 12_345) % 2_147_483_648;
+      times.push(performance.now() - begun);
+      await new Promise((done) => setTimeout(done));
+    }
+    times.sort((a, b) => a - b);
+    return times[147] / times[0];
+  });
 }
 
 /** Records the long tasks of the page from now on. */
@@ -123,7 +142,7 @@ await inPage(async (page) => {
   });
   const begun = performance.now();
   await page.goto(served.url);
-  await page.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "Open folder");
+  await page.waitForFunction(() => document.activeElement?.textContent.startsWith("Open a folder"));
   row("page: start view usable", performance.now() - begun, "ms");
   // The editor and the engine are loaded beside the start view, and are not needed by it.
   const start = bytesOf(
@@ -145,7 +164,7 @@ const agent = await Agent.create({
 });
 await agent.run("hello").result;
 const nodeBegun = performance.now();
-await agent.run("rename foo to bar").result;
+await agent.run('replace "foo" with "bar"').result;
 const nodeMs = performance.now() - nodeBegun;
 agent.close();
 await inPage(async (page) => {
@@ -153,18 +172,21 @@ await inPage(async (page) => {
   await openFiles(page, renamed);
   await app.chooseModel({ pace: "instant" });
   await app.askAndWait("hello");
+  const slow = await slowness(page);
+  row("page: slowness of this computer", slow, "times");
   await watchTasks(page);
   const begun = performance.now();
-  await app.ask("rename foo to bar");
+  await app.ask('replace "foo" with "bar"');
   await app.finished(120_000);
   const ms = performance.now() - begun;
   row("page: 2,000 edits in 40 files", ms, "ms", { name: "the same engine in Node", value: nodeMs });
   const tasks = await page.evaluate(() => window.tasks);
   row("page: longest task meanwhile", Math.max(0, ...tasks), "ms");
-  const long = tasks.filter((each) => each > TASK_MS_MAX).length;
-  row(`page: tasks over ${TASK_MS_MAX} ms meanwhile`, long, "tasks");
+  const long = tasks.filter((each) => each > TASK_MS_MAX * slow).length;
+  row(`page: tasks over ${TASK_MS_MAX} ms meanwhile, times the slowness`, long, "tasks");
   gate(long === 0, `${long} tasks over ${TASK_MS_MAX} ms: ${tasks.map(Math.round)}`);
-  gate(ms <= NODE_RATIO_MAX * nodeMs + 500, `2,000 edits took ${ms} ms, and ${nodeMs} ms in Node`);
+  // A second for the driver, which looks for the end of the run.
+  gate(ms <= NODE_RATIO_MAX * nodeMs + 1_000 * slow, `2,000 edits took ${ms} ms, and ${nodeMs} ms in Node`);
 });
 
 // Keys in a small file, and in a file of 10,000 lines with 200 changes.

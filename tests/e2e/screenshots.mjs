@@ -73,7 +73,7 @@ const STATES = {
     await page.keyboard.press("End");
     await page.keyboard.type(" Ask for more.");
     if (!(await show("Review"))) await app.showReview();
-    await page.getByText("you edited this").first().waitFor();
+    await page.locator(".hunk-card", { hasText: "you edited this" }).waitFor();
     await page.getByRole("button", { name: "Reject file README.md" }).click();
     await page.getByRole("dialog", { name: "You edited inside this change" }).waitFor();
   },

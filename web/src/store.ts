@@ -39,6 +39,7 @@ export type Dialog =
   | { readonly kind: "rename"; readonly path: string }
   | { readonly kind: "new-project"; readonly copy: boolean }
   | { readonly kind: "join" }
+  | { readonly kind: "conversations" }
   | { readonly kind: "options" }
   | { readonly kind: "timeline" }
   | { readonly kind: "checkpoints"; readonly run?: number }
@@ -123,6 +124,8 @@ export const chat = signal<ChatState>(EMPTY_CHAT);
 /** The conversations of the project. That of `conversation` is in `chat`. */
 export const chats = signal<readonly ChatState[]>([EMPTY_CHAT]);
 export const conversation = signal(0);
+/** The titles that the user gave to conversations, by their index. */
+export const titles = signal<ReadonlyMap<number, string>>(new Map());
 /** Times at which the current run began and its last event came, in milliseconds. */
 export const runTimes = signal({ began: 0, lastEvent: 0 });
 export const draft = signal("");
@@ -144,6 +147,8 @@ export const toast = signal<Toast | null>(null);
 export const spoken = signal("");
 /** Text for the assertive live region of screen readers. */
 export const spokenUrgent = signal("");
+/** The last change of the agent in the open file, while it works there. */
+export const lastEdit = signal<{ readonly path: string; readonly hunk: string; readonly line: number } | null>(null);
 /** Whether the agent holds the lease of the open file. */
 export const leaseHeld = signal(false);
 export const steps = signal<Steps>({ done: [], undone: [] });

@@ -72,7 +72,7 @@ export const tests = {
       await page.keyboard.press("Control+Home");
       await app.ask("shorten the title");
       await app.editor.focus();
-      await app.lease.getByText("Assistant is editing… press Esc or type to take over").waitFor();
+      await app.lease.getByText("Assistant editing canvas… press Esc or type to take control").waitFor();
       assert.ok(await page.locator(".canvas.leased").isVisible());
       await page
         .locator("[aria-live=polite]", { hasText: "The assistant is editing README.md" })

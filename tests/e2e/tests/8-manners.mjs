@@ -296,7 +296,7 @@ export const tests = {
       await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
       await app.ask("shorten the title");
       await app.lease.waitFor();
-      await page.getByRole("button", { name: "Take over" }).click();
+      await page.getByRole("button", { name: "Take control" }).click();
       edit.release();
       await app.finished();
       await app.transcript.locator(".entry.call.failed summary").click();

@@ -21,7 +21,7 @@ export const tests = {
     const app = new App(page);
     await page.getByRole("heading", { name: /Decide on each edit/ }).waitFor();
     assert.equal(await page.title(), "Emend");
-    await page.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "Open folder");
+    await page.waitForFunction(() => document.activeElement?.textContent.startsWith("Open a folder"));
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await app.row("README.md").waitFor();

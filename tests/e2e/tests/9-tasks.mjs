@@ -317,6 +317,29 @@ export const tests = {
     assert.ok(lines.every(({ kind }) => /^(TOOL|APPROVAL)_/.test(kind)));
   },
 
+  async "conversations are found by their text, renamed and opened, and a reload keeps their titles"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait(RENAME);
+    await page.getByRole("button", { name: "New conversation" }).click();
+    await app.askAndWait("hello there");
+    await menu(page, "Conversations…");
+    const dialog = page.getByRole("dialog", { name: "Conversations" });
+    await dialog.getByLabel("Text in conversations").fill("SEASONDAYS");
+    await dialog.getByText("1 conversation").waitFor();
+    await dialog.getByRole("button", { name: `Rename: ${RENAME}` }).click();
+    await dialog.getByLabel("Title").fill("The season");
+    await page.keyboard.press("Enter");
+    await dialog.getByLabel("Text in conversations").fill("");
+    await dialog.getByRole("button", { name: /^The season/ }).click();
+    await app.transcript.locator(".entry.user", { hasText: RENAME }).waitFor();
+    await reload(page);
+    await app.transcript.locator(".entry.user", { hasText: RENAME }).waitFor();
+    await page.getByRole("combobox", { name: "Conversation" }).locator("option", { hasText: "1: The season" }).waitFor({
+      state: "attached",
+    });
+  },
+
   async "the browser tells when a task ends while the page is hidden"({ page, url }) {
     await page.addInitScript(() => {
       window.shown = [];

@@ -1,7 +1,7 @@
 /** Starts conversations and switches between them. Files, review and undo are the same in all of them. */
 import { batch } from "@preact/signals";
 import { type ChatState, EMPTY_CHAT, firstTasks } from "../chat-state.js";
-import { chat, chats, conversation, currentEngine, showError } from "../store.js";
+import { chat, chats, conversation, currentEngine, showError, titles } from "../store.js";
 
 /** Returns all conversations, the open one as it is now. */
 export function allChats(): readonly ChatState[] {
@@ -32,6 +32,7 @@ export function resetChats(): void {
   batch(() => {
     chats.value = [EMPTY_CHAT];
     conversation.value = 0;
+    titles.value = new Map();
     chat.value = EMPTY_CHAT;
   });
 }
@@ -51,8 +52,31 @@ export async function openChat(index = chats.value.length): Promise<void> {
   }
 }
 
-/** Returns the title of a conversation: its first message. */
-export function chatTitle(state: ChatState): string {
+/** Returns the title of a conversation: the user's, or its first message. */
+export function chatTitle(state: ChatState, index: number): string {
+  const given = titles.value.get(index);
+  if (given) return given;
   const first = state.entries.find((entry) => entry.kind === "user");
   return first?.kind === "user" ? first.text : "New conversation";
+}
+
+/** Gives a conversation a title. An empty one is its first message again. */
+export async function renameChat(index: number, title: string): Promise<void> {
+  try {
+    await currentEngine().entitle(index, title.trim());
+    titles.value = new Map([...titles.value, [index, title.trim()]]);
+  } catch (error) {
+    showError(error);
+  }
+}
+
+/** Returns the first message or answer of a conversation with this text, in any case; null if there is none. */
+export function foundIn(state: ChatState, text: string): string | null {
+  const needle = text.toLowerCase();
+  for (const entry of state.entries) {
+    if (entry.kind !== "user" && entry.kind !== "assistant") continue;
+    const at = entry.text.toLowerCase().indexOf(needle);
+    if (at >= 0) return entry.text.slice(Math.max(0, at - 40), at + needle.length + 60).replaceAll(/\s+/g, " ");
+  }
+  return null;
 }

@@ -51,6 +51,7 @@ import {
   showError,
   startProblem,
   tabs,
+  titles,
   totals,
   unreadable,
   unsaved,
@@ -120,6 +121,7 @@ export async function continueProject(id: string): Promise<boolean> {
     recallWritten(restored.written);
     for (let index = 0; index < restored.conversations; index++) showChat(index);
     showChat(restored.conversation);
+    titles.value = new Map(restored.titles);
     await refresh();
     await readRuns();
     const path = (await engine.canvas()).path;

@@ -9,10 +9,12 @@ import { batch } from "@preact/signals";
 import type { CanvasState, FileInfo, Hunk, Reading, Review, ReviewFile, Scope, Snapshot } from "../engine.js";
 import { pendingHunks } from "../hunk-text.js";
 import {
+  chat,
   currentEngine,
   editor,
   engineOrNull,
   files,
+  lastEdit,
   leaseHeld,
   openPath,
   review,
@@ -113,6 +115,7 @@ async function readState(scope: Scope): Promise<void> {
 /** Shows a snapshot. Files whose reviews have not changed keep their objects, so that lists draw only the others. */
 function publish({ revision, paths, changed, list, unsaved: nowUnsaved, lease, steps: nowSteps }: Snapshot): void {
   const known = new Map(review.value.files.map((file) => [file.path, file]));
+  noteEdit(known, changed);
   for (const file of changed) known.set(file.path, file);
   const nowReview: Review = {
     revision,
@@ -130,6 +133,15 @@ function publish({ revision, paths, changed, list, unsaved: nowUnsaved, lease, s
     steps.value = nowSteps;
     showLease(lease);
   });
+}
+
+/** Records where the agent has changed the open file. */
+function noteEdit(known: ReadonlyMap<string, ReviewFile>, changed: readonly ReviewFile[]): void {
+  const file = changed.find((each) => each.path === openPath.value);
+  if (!file || !chat.value.running) return;
+  const before = new Set(known.get(file.path)?.hunks.map((hunk) => hunk.id));
+  const hunk = file.hunks.findLast((each) => !before.has(each.id));
+  if (hunk) lastEdit.value = { path: file.path, hunk: hunk.id, line: Math.max(hunk.newStart, 1) };
 }
 
 function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {

@@ -274,7 +274,7 @@ function follow(event: AgentEvent): void {
 
 function announceLease(path: string): void {
   if (!leaseHeld.value) return;
-  spoken.value = `The assistant is editing ${baseName(path)}. Press Escape or type to take over.`;
+  spoken.value = `The assistant is editing ${baseName(path)}. Press Escape or type to take control.`;
 }
 
 function announceEnd(): void {

@@ -103,6 +103,7 @@ export class Core implements Omit<CoreApi, "join"> {
   #settings: Settings | null = null;
   #id = "";
   #runs = new RunList();
+  readonly #titles = new Map<number, string>();
   #behind: Held[] = [];
   #ahead: Held[] = [];
   /** The sessions of the conversations, and the index of the open one. */
@@ -138,7 +139,8 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#use(settings);
     await this.#addDrafts(drafts, kept.ops);
     const [conversation, conversations] = [this.#conversation, this.#sessions.length];
-    return { info: kept.info, exact, conversation, conversations, written: [...this.#written] };
+    const [titles, written] = [[...this.#titles], [...this.#written]];
+    return { info: kept.info, exact, conversation, conversations, titles, written };
   }
 
   /** Writes the edits that came too late for the record. */
@@ -173,9 +175,7 @@ export class Core implements Omit<CoreApi, "join"> {
     return this.#journal?.works ?? false;
   }
 
-  forget(id: string): Promise<void> {
-    return removeKept(id);
-  }
+  readonly forget = (id: string): Promise<void> => removeKept(id);
 
   async warm(): Promise<void> {
     await init();
@@ -224,6 +224,7 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#journal = null;
     this.#saved = new SavedTexts(files);
     this.#written.clear();
+    this.#titles.clear();
     this.#review.reset();
     this.#steps = { done: [], undone: [] };
     [this.#run, this.#abort, this.#at] = [null, null, 0];
@@ -505,9 +506,7 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#engine.configure(limitsOf(options));
   }
 
-  cost(model: string, input: number, output: number): Promise<number | null> {
-    return costOf(model, input, output);
-  }
+  readonly cost = costOf;
 
   async answer(call: string, decision: Decision, reason: string): Promise<void> {
     this.#note({ op: "answer", call, decision, reason });
@@ -615,6 +614,11 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#note({ op: "converse", index });
     this.#sessions[index] = engine.sessionId;
     this.#conversation = index;
+  }
+
+  async entitle(index: number, title: string): Promise<void> {
+    this.#note({ op: "title", index, title });
+    this.#titles.set(index, title);
   }
 
   async steer(text: string): Promise<void> {

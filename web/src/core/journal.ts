@@ -44,6 +44,7 @@ export type Op = { readonly at: number; readonly chars?: number } & (
   | { readonly op: "options"; readonly options: Options }
   | { readonly op: "saved"; readonly path: string; readonly text: string | null }
   | { readonly op: "converse"; readonly index: number }
+  | { readonly op: "title"; readonly index: number; readonly title: string }
   | { readonly op: "model"; readonly model: ModelChoice }
   | { readonly op: "run" | "steer"; readonly text: string }
   | { readonly op: "end"; readonly failed: boolean }

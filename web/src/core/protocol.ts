@@ -124,6 +124,8 @@ export interface Restored {
   /** The conversation that was open, and the number of conversations. */
   readonly conversation: number;
   readonly conversations: number;
+  /** The titles that the user gave to conversations, by their index. */
+  readonly titles: readonly (readonly [index: number, title: string])[];
   readonly written: WrittenById;
 }
 
@@ -210,6 +212,8 @@ export interface CoreApi {
   run(text: string): Promise<void>;
   /** Opens a conversation, or starts one if `index` is their number. Files and review stay. */
   converse(index: number): Promise<void>;
+  /** Names a conversation. An empty title is its first message again. */
+  entitle(index: number, title: string): Promise<void>;
   steer(text: string): Promise<void>;
   stop(): Promise<void>;
   preloadOffline(): Promise<void>;

@@ -362,6 +362,10 @@ export class RemoteCore implements Own {
     if (index !== 0) throw new Error("other conversations of the server are opened from its terminal");
   }
 
+  async entitle(_index: number, title: string): Promise<void> {
+    await this.#client.call("UpdateSession", { session_id: this.#session, body: { title } });
+  }
+
   async branch(): Promise<void> {
     throw new Error("the conversation of a server goes back from its terminal; choose “Only the files” here");
   }

@@ -142,6 +142,8 @@ async function repeat(op: Op, core: Repeatable): Promise<unknown> {
       return core.noteSaved(op.path, op.text);
     case "converse":
       return core.converse(op.index);
+    case "title":
+      return core.entitle(op.index, op.title);
     case "branch":
       return core.branch(op.tasks);
     case "answer":

@@ -57,7 +57,7 @@ function Conversations() {
         >
           {all.map((state, index) => (
             <option key={index} value={index}>
-              {index + 1}: {reveal(chatTitle(state)).slice(0, 60)}
+              {index + 1}: {reveal(chatTitle(state, index)).slice(0, 60)}
             </option>
           ))}
         </select>

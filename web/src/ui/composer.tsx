@@ -198,9 +198,9 @@ function Spent({ running }: { running: boolean }) {
     tokens += (entry.usage?.input_tokens ?? 0) + (entry.usage?.output_tokens ?? 0);
     cost += costs.value.get(entry.id) ?? 0;
   }
-  if (running || tokens === 0) {
-    return <span class="faint composer-hint">{running ? "Enter adds to this task." : "Enter sends the message."}</span>;
-  }
+  // The buttons of a run need the room, and their tooltips name the keys.
+  if (running) return null;
+  if (tokens === 0) return <span class="faint composer-hint">Enter sends the message.</span>;
   const { maxCostUsd, maxTokens } = options.value;
   const limits = [
     ...(maxCostUsd > 0 ? [dollars(maxCostUsd)] : []),

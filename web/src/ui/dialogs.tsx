@@ -5,6 +5,7 @@ import { keyName } from "../keys.js";
 import { reveal } from "../reveal.js";
 import { type Dialog, dialog } from "../store.js";
 import { CheckpointsDialog } from "./checkpoints-dialog.js";
+import { ConversationsDialog } from "./conversations-dialog.js";
 import { NewFileDialog, NewProjectDialog, RenameDialog } from "./file-dialogs.js";
 import { FindDialog } from "./find-dialog.js";
 import { GoBackDialog } from "./go-back-dialog.js";
@@ -32,6 +33,8 @@ export function Dialogs() {
       return <RenameDialog path={open.path} />;
     case "new-project":
       return <NewProjectDialog copy={open.copy} />;
+    case "conversations":
+      return <ConversationsDialog />;
     case "join":
       return <JoinDialog />;
     case "options":

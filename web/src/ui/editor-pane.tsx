@@ -12,6 +12,7 @@ import { reveal } from "../reveal.js";
 import {
   cursor,
   editor,
+  lastEdit,
   leaseHeld,
   openHunks,
   opening,
@@ -187,10 +188,10 @@ function HunkBar() {
         </button>
       )}
       <button class="button small" type="button" disabled={none} onClick={() => void rejectAll(path ?? undefined)}>
-        Reject file
+        Reject<span class="hide-phone"> file</span>
       </button>
       <button class="button small" type="button" disabled={none} onClick={() => void acceptAll(path ?? undefined)}>
-        Accept file
+        Accept<span class="hide-phone"> file</span>
       </button>
     </div>
   );
@@ -263,12 +264,20 @@ function Canvas() {
         <span id="lease-note">
           {held && (
             <>
-              Assistant is editing… press <kbd>Esc</kbd> or type to take over
+              Assistant editing canvas…{" "}
+              <span class="lease-keys">
+                press <kbd>Esc</kbd> or type to take control
+              </span>
             </>
           )}
         </span>
+        {held && lastEdit.value?.path === openPath.value && (
+          <button class="link" type="button" onClick={() => editor.goToHunk(lastEdit.value?.hunk ?? "first")}>
+            at line {lastEdit.value?.line}
+          </button>
+        )}
         <button class="button small" type="button" onClick={takeOver}>
-          Take over
+          Take control
         </button>
       </div>
     </div>

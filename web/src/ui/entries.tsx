@@ -97,14 +97,13 @@ function EditButton({ entry }: { entry: UserEntry }) {
   const tasks = chat.peek().entries.filter((each) => each.kind === "user" && !each.steering);
   const task = tasks.indexOf(entry);
   const run = runs.value.findLast((each) => each.conversation === conversation.value && each.task === task);
-  if (!run) return null;
+  if (!run || isRunning.value) return null;
   return (
     <button
       class="tool entry-edit"
       type="button"
       aria-label={`Edit and send again: ${reveal(entry.text).slice(0, 60)}`}
       title="Edit and send again"
-      disabled={isRunning.value}
       onClick={() => {
         dialog.value = { kind: "go-back", run, text: entry.text };
       }}

@@ -14,12 +14,13 @@ interface Item {
 }
 
 function items(): readonly (Item | null)[] {
-  const open = (kind: "options" | "timeline" | "checkpoints") => () => {
+  const open = (kind: "options" | "timeline" | "checkpoints" | "conversations") => () => {
     dialog.value = { kind };
   };
   const { remote = false } = project.value;
   return [
     { label: "Checkpoints…", disabled: runs.value.length === 0, run: open("checkpoints") },
+    { label: "Conversations…", run: open("conversations") },
     { label: "Events…", run: open("timeline") },
     { label: "Options…", run: open("options") },
     null,

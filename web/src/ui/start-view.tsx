@@ -67,7 +67,6 @@ function Doors({ disabled }: { disabled: boolean }) {
           class="door primary"
           type="button"
           disabled={disabled}
-          aria-label="Open folder"
           onClick={() => (canPickDirectory() ? void openDirectory() : folder.current?.click())}
         >
           <DoorText icon="folder" title="Open a folder" text="Work on your own files. Saving writes into the folder." />
