@@ -2,7 +2,25 @@
 import assert from "node:assert/strict";
 import { openApp } from "../app.mjs";
 
+const RENAME = "rename loanDays to seasonDays";
 const PACKETS = 'replace "packets" with "bags"';
+
+const textFile = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+
+/** Opens a file with `count` changes under review. */
+async function manyChanges(page, url, count) {
+  const app = await openApp(page, url);
+  const text = Array.from({ length: count }, (_, at) => `foo ${at}\n\n\n\n\n\n`).join("");
+  await page.getByLabel("Files to open").setInputFiles([textFile("many.txt", text)]);
+  await app.row("many.txt").waitFor();
+  await app.chooseModel({ pace: "instant" });
+  await app.ask('replace "foo" with "bar"');
+  await app.finished(30_000);
+  return app;
+}
+
+const focusIsOn = (page, selector) =>
+  page.waitForFunction((wanted) => document.activeElement?.matches(wanted) === true, selector);
 
 export const tests = {
   async "Ctrl+Z on the button of a change undoes the decision and leaves typed text alone"({ page, url }) {
@@ -85,5 +103,144 @@ export const tests = {
     await page.keyboard.press("Control+z");
     await app.says("Undid typing in README.md.");
     await page.locator(".cm-line", { hasText: /^# Seed library/ }).waitFor();
+  },
+
+  async "keys that are pressed faster than decisions are carried out act on one change after the other"({ page, url }) {
+    const app = await manyChanges(page, url, 300);
+    await page.keyboard.press("Alt+r");
+    await focusIsOn(page, ".hunk-card");
+    for (let at = 0; at < 10; at++) await page.keyboard.press("y");
+    for (const key of ["j", "n", "k", "u"]) await page.keyboard.press(key);
+    await app.says("Undid reject in many.txt.");
+    assert.match(await app.changes(), /290/);
+    await focusIsOn(page, ".hunk-card");
+    const left = await app.cards.first().textContent();
+    assert.match(left, /bar 10/);
+  },
+
+  async "a question that is cancelled ends the keys that were pressed before it was shown"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.openFolder({ "a.py": "import os\n\ndef foo():\n    return 1\n\nprint(foo())\n" });
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("rename foo to bar");
+    await app.editor.locator(".cm-line", { hasText: "def bar" }).click();
+    await page.keyboard.press("End");
+    await page.keyboard.type("  # note");
+    await page.getByText("you edited this").first().waitFor();
+    await page.keyboard.press("Alt+r");
+    await focusIsOn(page, ".hunk-card");
+    await page.evaluate(() => {
+      for (const key of ["n", "y"]) {
+        const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+        document.activeElement.dispatchEvent(event);
+      }
+    });
+    const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await page.waitForTimeout(300);
+    assert.match(await app.changes(), /2/);
+  },
+
+  async "u brings changes back with the focus on one of them, and never takes back typing"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.editor.click();
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.type("mine ");
+    await app.askAndWait(RENAME);
+    await page.keyboard.press("Alt+r");
+    await focusIsOn(page, ".hunk-card");
+    await page.keyboard.press("y");
+    await app.says("3 left to review.");
+    await page.getByRole("button", { name: "Reject all", exact: true }).click();
+    await page.getByText("Nothing to review.").waitFor();
+    await focusIsOn(page, ".review-end");
+    await page.keyboard.press("u");
+    await focusIsOn(page, ".hunk-card");
+    const first = await page.evaluate(() => document.activeElement.dataset.hunk);
+    await page.keyboard.press("j");
+    assert.notEqual(await page.evaluate(() => document.activeElement.dataset.hunk), first);
+    // More often than there are decisions, and faster than they are carried out.
+    for (let at = 0; at < 5; at++) await page.keyboard.press("u");
+    await app.says("Your last step is typing in README.md.");
+    assert.equal(await app.cards.count(), 4);
+    assert.equal(await page.locator(".toast.error").count(), 0);
+    await page.getByRole("button", { name: /^Undo typing in README.md/ }).waitFor();
+    await page.locator("#tab-editor").click();
+    assert.match(await app.text(), /^mine # Seed/);
+  },
+
+  async "undo that is pressed more often than there are steps says nothing wrong and undoes each once"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait(RENAME);
+    await app.openFile("src/loans.ts");
+    await app.bars.first().waitFor();
+    await app.editor.focus();
+    for (let at = 0; at < 2; at++) {
+      await page.keyboard.press("Alt+j");
+      await page.keyboard.press("Alt+y");
+      await app.says("Accepted 1 change.");
+      await page.waitForTimeout(100);
+    }
+    const undo = page.getByRole("button", { name: /^Undo/ }).first();
+    await undo.focus();
+    for (let at = 0; at < 6; at++) await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Undo", exact: true }).waitFor();
+    await page.waitForTimeout(300);
+    assert.equal(await page.locator(".toast.error").count(), 0);
+    assert.match(await app.changes(), /4/);
+    assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), "Undo");
+    await page.getByRole("button", { name: /^Redo accept/ }).focus();
+    for (let at = 0; at < 6; at++) await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Redo", exact: true }).waitFor();
+    assert.match(await app.changes(), /2/);
+    assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), "Redo");
+  },
+
+  async "a button that has done all there is to do passes the focus on"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait(RENAME);
+    await page.keyboard.press("Alt+r");
+    await focusIsOn(page, ".hunk-card");
+    await page.getByRole("button", { name: "Reject file README.md" }).focus();
+    await page.keyboard.press("Enter");
+    await app.says("Rejected 1 change.");
+    await focusIsOn(page, ".hunk-card");
+    await app.openFile("src/loans.ts");
+    const reject = page.getByRole("button", { name: "Reject file", exact: true });
+    await reject.focus();
+    await page.keyboard.press("Enter");
+    await app.hunks(0);
+    await focusIsOn(page, ".cm-content");
+    await page.getByRole("button", { name: /^Download \d/ }).focus();
+    await page.evaluate(() => document.activeElement.blur());
+    await page.waitForTimeout(300);
+    assert.equal(await page.evaluate(() => document.activeElement === document.body), true, "the user left the focus");
+  },
+
+  async "Alt+Y and Alt+N say that the cursor is in no change"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.editor.focus();
+    await page.keyboard.press("Alt+y");
+    await app.says("This file has no change to decide on.");
+    await app.askAndWait(RENAME);
+    await app.openFile("src/loans.ts");
+    await app.bars.first().waitFor();
+    await app.editor.focus();
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.press("Alt+n");
+    await app.says("The cursor is in no change. Alt+J goes to the next one.");
+    // Also from the button of a change, where the keys act on the change at the cursor.
+    await page.keyboard.press("Alt+j");
+    await page
+      .getByRole("button", { name: /^Accept change/ })
+      .first()
+      .focus();
+    await page.keyboard.press("Alt+n");
+    await app.says("Rejected 1 change.");
   },
 };

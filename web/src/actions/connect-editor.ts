@@ -2,12 +2,15 @@
 
 import { drafts } from "../drafts.js";
 import { pendingHunks } from "../hunk-text.js";
+import { keyName } from "../keys.js";
 import {
   chat,
   currentEngine,
   cursor,
   editor,
   leaseHeld,
+  notify,
+  openHunks,
   openPath,
   review,
   showError,
@@ -49,6 +52,14 @@ editor.connect({
     cursor.value = place;
   },
   decide: (id, decision) => void decide(id, decision),
+  undecided: () => {
+    const here = openHunks.value.length > 0;
+    notify(
+      here
+        ? `The cursor is in no change. ${keyName("Alt+J")} goes to the next one.`
+        : "This file has no change to decide on.",
+    );
+  },
   quote: quoteSelection,
   acceptFile: () => {
     const path = openPath.value;

@@ -4,6 +4,7 @@
 import type { Decision } from "../editor/handle.js";
 import { dependentsOf, type Step } from "../engine.js";
 import { pendingHunks, plural } from "../hunk-text.js";
+import { keyName } from "../keys.js";
 import {
   choose,
   currentEngine,
@@ -14,6 +15,7 @@ import {
   openPath,
   review,
   showError,
+  spoken,
   steps,
   totals,
   view,
@@ -25,10 +27,10 @@ import { keptHunks, settleKept } from "./kept.js";
 import { refresh, refreshed } from "./refresh.js";
 import { readRuns } from "./run.js";
 
-/** Accepts or rejects one hunk. The focus moves to the hunk that takes its place. */
-export async function decide(id: string, decision: Decision): Promise<void> {
+/** Accepts or rejects one hunk. The focus moves to the hunk that takes its place. Returns whether it was done. */
+export async function decide(id: string, decision: Decision): Promise<boolean> {
   const path = review.value.files.find((file) => file.hunks.some((hunk) => hunk.id === id))?.path;
-  if (path === undefined) return;
+  if (path === undefined) return false;
   const restoreFocus = editor.rememberFocus(id);
   const done = await attempt(decision, async () => {
     const engine = currentEngine();
@@ -41,6 +43,7 @@ export async function decide(id: string, decision: Decision): Promise<void> {
     return kept.length > 0 ? settleKept(kept, "reject") : reject([id], path);
   });
   if (done) restoreFocus();
+  return done;
 }
 
 /** Returns whether the user was shown that a hunk replaces their own lines. */
@@ -102,12 +105,32 @@ export function redo(): Promise<void> {
   return step("Redid", "redo");
 }
 
-async function step(verb: string, direction: "undo" | "redo"): Promise<void> {
+/** Undoes the last step if it is a decision. Otherwise says how the step can be undone: typed text is not lost by `u`. */
+export function undoDecision(): Promise<void> {
+  return step("Undid", "undo", true);
+}
+
+/** Steps that are under way. Each of them starts on the state that the one before left. */
+let stepping: Promise<void> = Promise.resolve();
+
+function step(verb: string, direction: "undo" | "redo", decisionsOnly = false): Promise<void> {
+  stepping = stepping.then(() => takeStep(verb, direction, decisionsOnly));
+  return stepping;
+}
+
+async function takeStep(verb: string, direction: "undo" | "redo", decisionsOnly: boolean): Promise<void> {
   try {
     await sendTyped();
     const { done, undone } = steps.value;
     const last = (direction === "undo" ? done : undone).at(-1);
-    if (!last) return;
+    if (!last) {
+      spoken.value = `There is nothing to ${direction}.`;
+      return;
+    }
+    if (decisionsOnly && last.kind !== "accept" && last.kind !== "reject") {
+      notify(`Your last step is ${stepName(last)}. ${keyName("Ctrl+Z")} undoes it.`);
+      return;
+    }
     await currentEngine()[direction]();
     await refresh();
     // In the editor view the changed file must be visible. The review shows all files anyway.

@@ -381,20 +381,23 @@ export class Core implements Omit<CoreApi, "join"> {
   async undo(): Promise<void> {
     const { done, undone } = this.#steps;
     const last = done.at(-1);
-    this.#note({ op: "undo", ...(last && { step: last }) });
-    if (last?.kind === "go back") await this.#swap(this.#behind, this.#ahead);
-    else for (let at = 0; at < (last?.count ?? 1); at++) await this.#engine.undo();
-    if (last) this.#steps = { done: done.slice(0, -1), undone: [...undone, last] };
+    if (!last) throw new Error("there is nothing to undo");
+    this.#note({ op: "undo", step: last });
+    // Before the engine is asked, so that another call in between takes the step before this one.
+    this.#steps = { done: done.slice(0, -1), undone: [...undone, last] };
+    if (last.kind === "go back") await this.#swap(this.#behind, this.#ahead);
+    else for (let at = 0; at < (last.count ?? 1); at++) await this.#engine.undo();
     this.#touchStep(last);
   }
 
   async redo(): Promise<void> {
     const { done, undone } = this.#steps;
     const last = undone.at(-1);
-    this.#note({ op: "redo", ...(last && { step: last }) });
-    if (last?.kind === "go back") await this.#swap(this.#ahead, this.#behind);
-    else for (let at = 0; at < (last?.count ?? 1); at++) await this.#engine.redo();
-    if (last) this.#steps = { done: [...done, last], undone: undone.slice(0, -1) };
+    if (!last) throw new Error("there is nothing to redo");
+    this.#note({ op: "redo", step: last });
+    this.#steps = { done: [...done, last], undone: undone.slice(0, -1) };
+    if (last.kind === "go back") await this.#swap(this.#ahead, this.#behind);
+    else for (let at = 0; at < (last.count ?? 1); at++) await this.#engine.redo();
     this.#touchStep(last);
   }
 

@@ -55,6 +55,8 @@ export interface EditorHooks {
   readonly failed: (error: unknown) => void;
   readonly moved: (place: CursorPlace) => void;
   readonly decide: (id: string, decision: Decision) => void;
+  /** Called for a decision while the cursor is in no hunk. */
+  readonly undecided: () => void;
   /** Adds the selected lines to the next message. */
   readonly quote: () => void;
   readonly acceptFile: () => boolean;
@@ -388,7 +390,8 @@ export class EditorController {
     else if (letter === "k") this.step(-1);
     else if (letter === "y" && here) this.#hooks.decide(here.hunk.id, "accept");
     else if (letter === "n" && here) this.#hooks.decide(here.hunk.id, "reject");
-    else if (letter !== "y" && letter !== "n") return false;
+    else if (letter === "y" || letter === "n") this.#hooks.undecided();
+    else return false;
     event.preventDefault();
     return true;
   }

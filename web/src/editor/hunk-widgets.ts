@@ -8,7 +8,7 @@ import { Facet } from "@codemirror/state";
 import { type EditorView, WidgetType } from "@codemirror/view";
 import type { Hunk } from "../engine.js";
 import { countLines, hunkSummary, tightSpans, withoutBreak } from "../hunk-text.js";
-import { keyName } from "../keys.js";
+import { altLetter, keyName } from "../keys.js";
 import { reveal } from "../reveal.js";
 
 /** Actions of the controls of a hunk. */
@@ -76,8 +76,9 @@ export class ControlsWidget extends WidgetType {
     bar.querySelector(".reject")?.setAttribute("aria-label", `Reject ${name}`);
   }
 
-  override ignoreEvent(): boolean {
-    return true;
+  /** The keys with Alt act in the editor also from a button of the bar. */
+  override ignoreEvent(event: Event): boolean {
+    return !(event instanceof KeyboardEvent && altLetter(event) !== null);
   }
 }
 

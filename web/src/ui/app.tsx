@@ -6,6 +6,7 @@ import { dropKept, hasUnsettled, keepTyped, openDrop } from "../actions/project.
 import { readLease } from "../actions/refresh.js";
 import { redo, undo } from "../actions/review.js";
 import { save } from "../actions/save.js";
+import { keepFocus } from "../focus-keeper.js";
 import { altLetter } from "../keys.js";
 import {
   chat,
@@ -37,6 +38,7 @@ const Dialogs = later(async () => (await import("./dialogs.js")).Dialogs);
 
 export function App() {
   useEffect(listen, []);
+  useEffect(() => keepFocus(focusNear), []);
   const held = leaseHeld.value;
   useEffect(() => {
     if (!held) return undefined;
@@ -232,8 +234,20 @@ function focusWhenDrawn(frames: number): void {
 function focusMiddle(): void {
   const card = document.querySelector<HTMLElement>(".review .hunk-card");
   if (card) card.focus();
-  else if (view.value === "review") document.getElementById("tab-review")?.focus();
-  else editor.focus();
+  else if (view.value === "review") focusReviewEnd();
+  else if (document.querySelector(".editor-host:not([hidden])")) editor.focus();
+  else document.getElementById("tab-editor")?.focus();
+}
+
+function focusReviewEnd(): void {
+  (document.querySelector<HTMLElement>(".review-end") ?? document.getElementById("tab-review"))?.focus();
+}
+
+/** Focuses a place near an element that has lost the focus: a part of the page that takes keys, and decides nothing. */
+function focusNear(ancestors: readonly HTMLElement[]): void {
+  if (!hasProject.value || document.querySelector("dialog[open]")) return;
+  const at = PANE_ROOTS.findIndex((root) => ancestors.some((node) => node.matches(root)));
+  (PANES[at] ?? focusMiddle)();
 }
 
 /** The parts of the page that F6 cycles through: the tree, the middle pane, the message box. */
@@ -243,9 +257,10 @@ const PANES: readonly (() => void)[] = [
   () => document.querySelector<HTMLElement>(".composer textarea")?.focus(),
 ];
 
+const PANE_ROOTS = [".files-pane", ".editor-pane", ".chat-pane"];
+
 function nextPane(direction: 1 | -1): void {
-  const roots = [".files-pane", ".editor-pane", ".chat-pane"];
-  const at = roots.findIndex((root) => document.querySelector(root)?.contains(document.activeElement));
+  const at = PANE_ROOTS.findIndex((root) => document.querySelector(root)?.contains(document.activeElement));
   const from = at < 0 ? (direction === 1 ? -1 : 0) : at;
   PANES[(from + direction + PANES.length) % PANES.length]?.();
 }

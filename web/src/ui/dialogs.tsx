@@ -155,7 +155,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     [
       ["J, K", "Next, previous change"],
       ["Y, N", "Accept, reject"],
-      ["U", "Undo the last step"],
+      ["U", "Undo the last decision"],
       ["Enter", "Open the change in the editor"],
     ],
   ],

@@ -7,7 +7,7 @@
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";
-import { acceptAll, decide, decideTogether, rejectAll, stepName, undo } from "../actions/review.js";
+import { acceptAll, decide, decideTogether, rejectAll, stepName, undo, undoDecision } from "../actions/review.js";
 import { chooseOptions } from "../actions/run.js";
 import { downloadPatch, save } from "../actions/save.js";
 import { type Colourer, loadColourer } from "../editor/colours.js";
@@ -41,14 +41,27 @@ function shownFiles(): Shown {
 
 export function ReviewPane() {
   const list = useRef<HTMLDivElement>(null);
-  if (totals.value.changes === 0) return <NothingLeft />;
+  const isEmpty = totals.value.changes === 0;
+  useEffect(() => {
+    // An undo brought changes back, and the panel that had the focus is gone.
+    if (!isEmpty && document.activeElement === document.body) cardsOf(list.current)[0]?.focus();
+  }, [isEmpty]);
+  useEffect(() => {
+    // While a decision is carried out, its card is gone and the next one is not focused yet.
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.target === document.body && pressed > 0) onListKey(event);
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
+  if (isEmpty) return <NothingLeft />;
   const { files, filtered } = shownFiles();
   let above = 0;
   return (
     <div class="review">
       <Toolbar files={files} filtered={filtered} />
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the cards, which have the focus. */}
-      <div class="review-list" ref={list} onKeyDown={(event) => onListKey(event, list.current)}>
+      <div class="review-list" ref={list} onKeyDown={onListKey}>
         <EqualChanges files={files} />
         {files.length === 0 && <p class="faint">The last task left no change to review.</p>}
         {files.map((file) => {
@@ -250,7 +263,7 @@ function NothingLeft() {
       ref={panel}
       tabIndex={-1}
       onKeyDown={(event) => {
-        if (event.key === "u" && !event.ctrlKey && !event.metaKey && !event.altKey) void undo();
+        if (event.key === "u" && !event.ctrlKey && !event.metaKey && !event.altKey) void undoDecision();
       }}
     >
       <Icon name="accept" size={28} />
@@ -300,13 +313,14 @@ function FileSection({ file, filtered }: { file: ReviewFile; filtered: boolean }
     if (!next.delete(file.path)) next.add(file.path);
     collapsed.value = next;
   };
-  const decideFile = (kind: Decision): void => {
-    if (filtered)
-      void decideTogether(
-        hunks.map((hunk) => hunk.id),
-        kind,
-      );
-    else void (kind === "accept" ? acceptAll(file.path) : rejectAll(file.path));
+  const decideFile = async (kind: Decision): Promise<void> => {
+    const ids = hunks.map((hunk) => hunk.id);
+    const next = cardAfter(file.path);
+    if (filtered) await decideTogether(ids, kind);
+    else await (kind === "accept" ? acceptAll(file.path) : rejectAll(file.path));
+    await new Promise(requestAnimationFrame);
+    // The button that had the focus is gone with its file.
+    if (document.activeElement === document.body) cardOf(next)?.focus();
   };
   return (
     <section class="review-file" aria-label={`${file.path}, ${plural(hunks.length, "change")}`}>
@@ -335,7 +349,7 @@ function FileSection({ file, filtered }: { file: ReviewFile; filtered: boolean }
           type="button"
           aria-label={`Reject file ${file.path}`}
           title={`Rejects ${plural(hunks.length, "change")}`}
-          onClick={() => decideFile("reject")}
+          onClick={() => void decideFile("reject")}
         >
           Reject<span class="hide-phone"> file</span>
         </button>
@@ -344,7 +358,7 @@ function FileSection({ file, filtered }: { file: ReviewFile; filtered: boolean }
           type="button"
           aria-label={`Accept file ${file.path}`}
           title={`Accepts ${plural(hunks.length, "change")}`}
-          onClick={() => decideFile("accept")}
+          onClick={() => void decideFile("accept")}
         >
           Accept<span class="hide-phone"> file</span>
         </button>
@@ -408,41 +422,82 @@ function Cards({ file, hunks, colour }: CardsProps) {
 }
 
 /** Carries out a decision, then focuses the card that takes the place of this one. */
-async function decideInList(card: HTMLElement | null, id: string, kind: Decision, selector: string): Promise<void> {
+async function decideInList(card: HTMLElement | null, id: string, kind: Decision, selector: string): Promise<boolean> {
   const list = card?.closest(".review-list") ?? null;
   const shown = cardsOf(list);
   const index = card === null ? -1 : shown.indexOf(card);
   const follows = shown[index + 1]?.dataset.hunk;
-  await decide(id, kind);
+  const done = await decide(id, kind);
   // The list renders in a microtask after the state changed.
   await new Promise(requestAnimationFrame);
   const cards = cardsOf(list);
   const stays = cards.find((each) => each.dataset.hunk === id);
   const after = cards.find((each) => each.dataset.hunk === follows);
   const next = stays ?? after ?? cards[Math.min(index, cards.length - 1)];
-  if (!next) return document.querySelector<HTMLElement>(".review-end")?.focus();
-  (selector === "" ? next : next.querySelector<HTMLElement>(selector))?.focus();
+  if (!next) document.querySelector<HTMLElement>(".review-end")?.focus();
+  else (selector === "" ? next : next.querySelector<HTMLElement>(selector))?.focus();
+  return done;
+}
+
+/** Returns the id of the first hunk below a file, or of the first of all. */
+function cardAfter(path: string): string | undefined {
+  const cards = cardsOf(document.querySelector(".review-list"));
+  const last = cards.findLastIndex((card) => card.dataset.path === path);
+  return (cards[last + 1] ?? cards.find((card) => card.dataset.path !== path))?.dataset.hunk;
+}
+
+function cardOf(id: string | undefined): HTMLElement | undefined {
+  return cardsOf(document.querySelector(".review-list")).find((card) => card.dataset.hunk === id);
 }
 
 function cardsOf(list: Element | null): readonly HTMLElement[] {
   return list ? [...list.querySelectorAll<HTMLElement>(".hunk-card")] : [];
 }
 
-function onListKey(event: KeyboardEvent, list: HTMLElement | null): void {
+const ARROWS: Record<string, string> = { ArrowDown: "j", ArrowUp: "k" };
+
+function onListKey(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const card = (event.target as HTMLElement).closest<HTMLElement>(".hunk-card");
   const { hunk: id, path } = card?.dataset ?? {};
-  const cards = cardsOf(list);
-  const index = card === null ? -1 : cards.indexOf(card);
   const onCard = event.target === card;
-  if (event.key === "j" || (onCard && event.key === "ArrowDown")) step(list, cards, index, 1);
-  else if (event.key === "k" || (onCard && event.key === "ArrowUp")) step(list, cards, index, -1);
-  else if (event.key === "y" && id) void decideInList(card, id, "accept", "");
-  else if (event.key === "n" && id) void decideInList(card, id, "reject", "");
-  else if (event.key === "u") void undo();
-  else if (event.key === "Enter" && onCard && path) void openFile(path, id);
-  else return;
+  const key = (onCard && ARROWS[event.key]) || event.key;
+  if (event.key === "Enter" && onCard && path) void openFile(path, id);
+  else if (["j", "k", "y", "n", "u"].includes(key)) {
+    // A key that is held down is not collected: it would go on after it is released.
+    if (pressed === 0 || !event.repeat) press(key);
+  } else return;
   event.preventDefault();
+}
+
+/** Number of keys whose actions are not done, and the last of these actions. */
+let pressed = 0;
+let acting: Promise<void> = Promise.resolve();
+/** Changes when a decision was not carried out. The keys that were pressed after it meant another change. */
+let round = 0;
+
+/** Carries out a key after those that were pressed before it. Each acts on the card that has the focus then. */
+function press(key: string): void {
+  const mine = round;
+  const run = async (): Promise<void> => {
+    if (mine === round && !(await act(key))) round += 1;
+  };
+  if (pressed === 0 && (key === "j" || key === "k")) return void run();
+  pressed += 1;
+  acting = acting.then(run).finally(() => {
+    pressed -= 1;
+  });
+}
+
+/** Carries out a key. Returns false if a decision was not carried out. */
+async function act(key: string): Promise<boolean> {
+  const list = document.querySelector(".review-list");
+  const cards = cardsOf(list);
+  const card = document.activeElement?.closest<HTMLElement>(".hunk-card") ?? null;
+  if (key === "u") await undoDecision();
+  else if (key === "j" || key === "k") step(list, cards, card ? cards.indexOf(card) : -1, key === "j" ? 1 : -1);
+  else if (card) return decideInList(card, card.dataset.hunk ?? "", key === "y" ? "accept" : "reject", "");
+  return true;
 }
 
 /** Focuses the next or previous card. A card that is not drawn yet is scrolled to, and then has its turn. */

@@ -141,13 +141,13 @@ function StepButtons() {
       <ToolButton
         icon="undo"
         label={last ? `Undo ${stepName(last)}` : "Undo"}
-        disabled={!last}
+        inactive={!last}
         onClick={() => void undo()}
       />
       <ToolButton
         icon="redo"
         label={next ? `Redo ${stepName(next)}` : "Redo"}
-        disabled={!next}
+        inactive={!next}
         onClick={() => void redo()}
       />
     </>
@@ -194,8 +194,17 @@ function ThemeButton() {
   return <ToolButton icon={icon} label={`Colours: ${name}. Change to ${THEMES[next].name}`} onClick={nextTheme} />;
 }
 
+interface ToolButtonProps {
+  readonly icon: IconName;
+  readonly label: string;
+  readonly disabled?: boolean;
+  /** Whether it has nothing to do now. Unlike a disabled button it keeps the focus. */
+  readonly inactive?: boolean;
+  readonly onClick: () => void;
+}
+
 /** A square button with an icon. The label is its accessible name and its tooltip. */
-export function ToolButton(props: { icon: IconName; label: string; disabled?: boolean; onClick: () => void }) {
+export function ToolButton(props: ToolButtonProps) {
   return (
     <button
       class="tool"
@@ -203,7 +212,10 @@ export function ToolButton(props: { icon: IconName; label: string; disabled?: bo
       aria-label={props.label}
       title={props.label}
       disabled={props.disabled ?? false}
-      onClick={props.onClick}
+      aria-disabled={props.inactive === true ? true : undefined}
+      onClick={() => {
+        if (!props.inactive) props.onClick();
+      }}
     >
       <Icon name={props.icon} />
     </button>
