@@ -272,7 +272,7 @@ export class Agent {
   async accept(hunkIds: readonly string[], options: AcceptOptions = {}): Promise<Review> {
     const ids = requireIds(hunkIds);
     const over = optionalFlag("`over`", optionsOf(options, ["over"]).over);
-    return this.#bridge.callAsync((handle) => handle.accept(ids, over));
+    return this.#bridge.change((handle) => handle.accept(ids, over));
   }
 
   /**
@@ -287,7 +287,7 @@ export class Agent {
     const ids = requireIds(hunkIds);
     const { dependents: given = "refuse" } = optionsOf(options, ["dependents"]);
     const dependents = requireText("`dependents`", given);
-    return this.#bridge.callAsync((handle) => handle.reject(ids, dependents));
+    return this.#bridge.change((handle) => handle.reject(ids, dependents));
   }
 
   /**
@@ -297,7 +297,7 @@ export class Agent {
    */
   async acceptAll(path?: string): Promise<Review> {
     const file = await this.#reviewed(path);
-    return this.#bridge.callAsync((handle) => handle.acceptAll(file));
+    return this.#bridge.change((handle) => handle.acceptAll(file));
   }
 
   /**
@@ -307,7 +307,7 @@ export class Agent {
    */
   async rejectAll(path?: string): Promise<Review> {
     const file = await this.#reviewed(path);
-    return this.#bridge.callAsync((handle) => handle.rejectAll(file));
+    return this.#bridge.change((handle) => handle.rejectAll(file));
   }
 
   /** Returns the path of a file to decide on. Throws if there is no such file: its name may be misspelled. */
@@ -326,7 +326,7 @@ export class Agent {
    * @throws {EmendError} with code `not_found` if there is none.
    */
   undo(): Promise<Review> {
-    return this.#bridge.callAsync((handle) => handle.undo());
+    return this.#bridge.change((handle) => handle.undo());
   }
 
   /**
@@ -335,7 +335,7 @@ export class Agent {
    * @throws {EmendError} with code `not_found` if there is none.
    */
   redo(): Promise<Review> {
-    return this.#bridge.callAsync((handle) => handle.redo());
+    return this.#bridge.change((handle) => handle.redo());
   }
 
   /**

@@ -12,16 +12,13 @@ import type { AgentEvent } from "./types.js";
 
 /** The connection between an {@link Agent} and its counterpart in wasm. */
 export class AgentBridge extends HandleBridge {
-  readonly #host: HostFiles | undefined;
-
   constructor(
     wasm: WasmInstance,
     create: () => AgentHandle,
     host: HostFiles | undefined,
     store: StoreLink | undefined,
   ) {
-    super(wasm, create, store, "agent");
-    this.#host = host;
+    super(wasm, create, host, store, "agent");
   }
 
   /** Starts a run. */
@@ -31,7 +28,7 @@ export class AgentBridge extends HandleBridge {
       const message = requireText("the message", text);
       this.callJson((handle) => handle.say(message, true));
     };
-    const [host, store] = [this.#host, this.store];
+    const { host, store } = this;
     const control: RunControl = {
       steer,
       polling: (run, poll) => (host === undefined ? poll() : host.polling(run, poll)),

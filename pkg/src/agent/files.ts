@@ -72,13 +72,13 @@ export class Files {
     const content = requireText("the text", text);
     const { base: given } = optionsOf(options, ["base"]);
     const base = given === undefined ? undefined : requireText("`base`", given);
-    return this.#bridge.callAsync((handle) => handle.writeFile(file, content, base));
+    return this.#bridge.change((handle) => handle.writeFile(file, content, base));
   }
 
   /** Deletes a file as the user. */
   async remove(path: string): Promise<void> {
     const file = requireText("the path", path);
-    await this.#bridge.callAsync((handle) => handle.removeFile(file));
+    await this.#bridge.change((handle) => handle.removeFile(file));
   }
 
   /** Returns all pending changes as one unified diff in git's format. */

@@ -2,21 +2,30 @@
 
 import type { AgentHandle } from "../core.js";
 import { ClosedError } from "../errors.js";
+import type { HostFiles } from "../host/environment.js";
 import type { StoreLink } from "../sessions/store-link.js";
-import type { Driver, Task, WasmInstance } from "../wasm/instance.js";
+import type { Driver, Task, WasmInstance, Watch } from "../wasm/instance.js";
 
 /** The connection between the files of an agent or a service and their counterpart in wasm. */
 export class HandleBridge {
   protected readonly wasm: WasmInstance;
   protected readonly handle: AgentHandle;
+  protected readonly host: HostFiles | undefined;
   protected readonly store: StoreLink | undefined;
   protected readonly drivers = new Set<Driver>();
   /** The owner's name in errors. */
   readonly #owner: string;
   #closed = false;
 
-  constructor(wasm: WasmInstance, create: () => AgentHandle, store: StoreLink | undefined, owner: string) {
+  constructor(
+    wasm: WasmInstance,
+    create: () => AgentHandle,
+    host: HostFiles | undefined,
+    store: StoreLink | undefined,
+    owner: string,
+  ) {
     this.wasm = wasm;
+    this.host = host;
     this.store = store;
     this.#owner = owner;
     this.handle = wasm.call(create);
@@ -42,6 +51,16 @@ export class HandleBridge {
     return this.wasm.run<T>(() => work(this.handle), this.drivers);
   }
 
+  /**
+   * As {@link callAsync}, for an operation that changes files. Such operations wait for each other.
+   *
+   * @throws {BusyError} if it waits for a call of the environment that does not end.
+   */
+  async change<T>(work: (handle: AgentHandle) => Task): Promise<T> {
+    this.refuseIfClosed();
+    return this.wasm.run<T>(() => work(this.handle), this.drivers, this.host && watchOf(this.host));
+  }
+
   /** Ends all pending operations with a {@link ClosedError}, ends the event feeds, and frees the memory in wasm. */
   close(): void {
     if (this.#closed) return;
@@ -59,4 +78,12 @@ export class HandleBridge {
   protected refuseIfClosed(): void {
     if (this.#closed) throw new ClosedError("closed", `the ${this.#owner} is closed; create a new one`);
   }
+}
+
+function watchOf(host: HostFiles): Watch {
+  const change = {};
+  return {
+    begin: (driver) => host.stall.watch(change, (error) => driver.fail(error)),
+    polling: (poll) => host.polling(change, poll),
+  };
 }

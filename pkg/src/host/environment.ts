@@ -7,6 +7,7 @@ import { shown } from "../validate.js";
 import { codeOf, exceptionJson } from "./environment-errors.js";
 import type { ExecutionEnvironment, FileStat, FoundFile, ListEntry } from "./environment-types.js";
 import { HostCommand } from "./host-command.js";
+import { Stall } from "./stall.js";
 
 /** A running call. `cancel` does not run the host's code before it returns. */
 interface RunningCall {
@@ -54,6 +55,8 @@ export class HostFiles {
   #run: object | undefined;
   /** Runs that read no more. */
   readonly #cancelled = new WeakSet<object>();
+  /** The pending calls, by which a change that waits for ever is noticed. */
+  readonly stall = new Stall();
   /** Cancelled runs that wait for no more writes. */
   readonly #stuck = new WeakSet<object>();
 
@@ -94,6 +97,7 @@ export class HostFiles {
       return { result: Promise.reject(writes ? WRITE_ABANDONED : CANCELLED), cancel: () => {} };
     }
     const abort = new AbortController();
+    const ended = this.stall.begin(operation, path, run);
     let over = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const result = new Promise((resolve, reject) => {
@@ -115,6 +119,7 @@ export class HostFiles {
         .then(resolve, (thrown: unknown) => reject(exceptionJson(thrown, operation)))
         .finally(() => {
           over = true;
+          ended();
           clearTimeout(timer);
           this.#reading.delete(abandon);
           this.#writing.delete(limit);
@@ -132,7 +137,7 @@ export class HostFiles {
     return new HostCommand(this.#host, settings);
   }
 
-  /** Calls `poll`, which advances a run. The calls that it makes belong to `run`. */
+  /** Calls `poll`, which advances a run or another operation. The calls that it makes belong to `run`. */
   polling<T>(run: object, poll: () => T): T {
     this.#run = run;
     try {

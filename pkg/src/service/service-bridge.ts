@@ -29,7 +29,6 @@ export interface Reading {
 /** The connection between a service and its counterpart in wasm. */
 export class ServiceBridge extends HandleBridge {
   readonly #service: ServiceHandle;
-  readonly #host: HostFiles | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -39,8 +38,7 @@ export class ServiceBridge extends HandleBridge {
     host: HostFiles | undefined,
     store: StoreLink | undefined,
   ) {
-    super(wasm, createAgent, store, "service");
-    this.#host = host;
+    super(wasm, createAgent, host, store, "service");
     this.#service = wasm.call(() => createService(this.handle));
     store?.begin();
   }
@@ -53,8 +51,8 @@ export class ServiceBridge extends HandleBridge {
     const driver: Driver = {
       step: () => {
         try {
-          if (this.#host === undefined) poll();
-          else this.#host.polling(this, poll);
+          if (this.host === undefined) poll();
+          else this.host.polling(this, poll);
         } catch {
           // A panic: all pending calls have failed with it.
         }
@@ -82,7 +80,7 @@ export class ServiceBridge extends HandleBridge {
 
   /** Gives pending writes to the host's environment some seconds: a cancelled job may wait for one that hangs. */
   hurry(): void {
-    this.#host?.hurry(this);
+    this.host?.hurry(this);
   }
 
   /** Cancels all jobs, waits for their ends, and closes. */
@@ -94,7 +92,7 @@ export class ServiceBridge extends HandleBridge {
   async #shutDown(): Promise<void> {
     // A call of the host's code that never returns does not hold up the end.
     const late = setTimeout(() => this.close(), CLOSE_MS);
-    this.#host?.abandon(this);
+    this.host?.abandon(this);
     this.store?.hurry();
     try {
       await this.ask((service) => service.close());

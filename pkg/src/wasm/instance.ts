@@ -31,6 +31,14 @@ export interface Driver {
   fail(error: EmendError): void;
 }
 
+/** Follows one operation. */
+export interface Watch {
+  /** The operation begins. Returns the function that is called at its end. */
+  begin(driver: Driver): () => void;
+  /** Calls `poll`, which advances the operation. */
+  polling<T>(poll: () => T): T;
+}
+
 /**
  * Time for which woken tasks go on in microtasks, in milliseconds. Then they wait for a new turn of the event loop:
  * between a caller's functions that never wait, timers and input would otherwise never get a turn.
@@ -92,19 +100,25 @@ export class WasmInstance {
     }
   }
 
-  /** Runs a task to its end and parses its JSON result. Its driver is in `drivers` while it runs. */
-  run<T>(start: () => Task, drivers: Set<Driver>): Promise<T> {
+  /**
+   * Runs a task to its end and parses its JSON result. Its driver is in `drivers` while it runs. `watch` is told its
+   * beginning, and may change how it is polled.
+   */
+  run<T>(start: () => Task, drivers: Set<Driver>, watch?: Watch): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const task = this.call(start);
       const id = this.call(() => task.id);
+      let unwatch: (() => void) | undefined;
       const end = (): void => {
+        unwatch?.();
         drivers.delete(driver);
         this.release(task, id);
       };
       const driver: Driver = {
         step: () => {
           try {
-            const text = this.call(() => task.poll());
+            const poll = () => this.call(() => task.poll());
+            const text = watch === undefined ? poll() : watch.polling(poll);
             if (text === undefined) return;
             resolve(JSON.parse(text) as T);
           } catch (error) {
@@ -118,6 +132,7 @@ export class WasmInstance {
         },
       };
       drivers.add(driver);
+      unwatch = watch?.begin(driver);
       this.drive(id, driver);
     });
   }
