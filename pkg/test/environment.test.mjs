@@ -438,6 +438,55 @@ test("a file that cannot be restored is reported", async (t) => {
   });
 });
 
+test("a text that a failed write cut off is in the error, and comes back with the next call", async (t) => {
+  const original = "alpha one\ntwo\nthree\n";
+  for (const [call, after] of [
+    ["acceptAll", "beta one\ntwo\nthree\n"],
+    ["rejectAll", original],
+  ]) {
+    const environment = mapped({ "a.md": original, "b.md": original });
+    const { write, files } = environment;
+    const agent = await create(t, environment);
+    await agent.run("rename alpha to beta").result;
+    let full = true;
+    environment.write = (path, content) => {
+      if (!full || path !== "b.md") return write(path, content);
+      files.set(path, "al");
+      throw failure("ENOSPC", "no space left");
+    };
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await assert.rejects(agent.acceptAll(), (error) => {
+        assert.deepEqual(error.data, { originals: { "b.md": original } });
+        assert.ok(error.retryable && error.suggestions.length === 2);
+        return isEmendError(error, "io_error");
+      });
+      assert.equal(environment.text("b.md"), "al");
+      assert.equal(environment.text("a.md"), original);
+      assert.equal((await agent.files.read("b.md")).text, "beta one\ntwo\nthree\n");
+      assert.equal(await agent.files.readDisk("b.md"), original);
+    }
+    full = false;
+    assert.deepEqual((await agent[call]()).files, []);
+    for (const path of ["a.md", "b.md"]) assert.equal(environment.text(path), after, `${call} ${path}`);
+  }
+});
+
+test("a text that another program wrote after a failed write is not replaced", async (t) => {
+  const environment = mapped({ "a.md": "alpha\n" });
+  const { write, files } = environment;
+  const agent = await create(t, environment);
+  await agent.run("rename alpha to beta").result;
+  environment.write = (path) => {
+    files.set(path, "al");
+    throw failure("ENOSPC", "no space left");
+  };
+  await assert.rejects(agent.acceptAll());
+  environment.write = write;
+  files.set("a.md", "theirs\n");
+  assert.equal(await agent.files.readDisk("a.md"), "theirs\n");
+  assert.equal(environment.text("a.md"), "theirs\n");
+});
+
 test("an environment is initialized before the first run, and again after a failure", async (t) => {
   let n = 0;
   const initialize = () => {

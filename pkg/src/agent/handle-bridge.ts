@@ -58,7 +58,13 @@ export class HandleBridge {
    */
   async change<T>(work: (handle: AgentHandle) => Task): Promise<T> {
     this.refuseIfClosed();
-    return this.wasm.run<T>(() => work(this.handle), this.drivers, this.host && watchOf(this.host));
+    const { host } = this;
+    if (host === undefined) return this.callAsync(work);
+    try {
+      return await this.wasm.run<T>(() => work(this.handle), this.drivers, watchOf(host));
+    } catch (error) {
+      throw host.failedWrites.explained(error);
+    }
   }
 
   /** Ends all pending operations with a {@link ClosedError}, ends the event feeds, and frees the memory in wasm. */

@@ -82,7 +82,8 @@ export interface ExecResult {
  * exception has code `io_error`.
  *
  * The agent compares the content of a file before it writes it. If a change of several files fails, the files that were
- * already written are restored.
+ * already written are restored. If that fails too, `data.originals` of the error has their texts by path, and the next
+ * call that reads such a file first writes its text again.
  */
 export interface ExecutionEnvironment {
   /** Path of the root as shown to users and models: absolute, with `/` as separator. Default `/workspace`. */

@@ -6,6 +6,7 @@ import type { Bytes } from "../files/types.js";
 import { shown } from "../validate.js";
 import { codeOf, exceptionJson } from "./environment-errors.js";
 import type { ExecutionEnvironment, FileStat, FoundFile, ListEntry } from "./environment-types.js";
+import { FailedWrites } from "./failed-writes.js";
 import { HostCommand } from "./host-command.js";
 import { Stall } from "./stall.js";
 
@@ -55,6 +56,8 @@ export class HostFiles {
   #run: object | undefined;
   /** Runs that read no more. */
   readonly #cancelled = new WeakSet<object>();
+  /** Texts that could not be written. */
+  readonly failedWrites = new FailedWrites();
   /** The pending calls, by which a change that waits for ever is noticed. */
   readonly stall = new Stall();
   /** Cancelled runs that wait for no more writes. */
@@ -187,14 +190,15 @@ export class HostFiles {
       case "rules":
         return this.#rules(path, signal);
       case "read":
-        return this.#read(path, signal);
+        return this.#readOrKept(path, signal);
       case "contents":
-        return mapConcurrent((given as string).split("\0"), (file) => orSkipped(this.#read(file, signal)));
+        return mapConcurrent((given as string).split("\0"), (file) => orSkipped(this.#readOrKept(file, signal)));
       case "write":
         if (path === "") throw new EmendError("invalid_argument", "the path is the root");
-        return void (await this.#host.write(path, given as Bytes, { signal }));
+        return this.#write(path, given as Bytes, signal);
       case "remove":
-        return void (await this.#host.remove(path, { signal }));
+        await this.#host.remove(path, { signal });
+        return this.failedWrites.done(path);
       case "glob": {
         const found = await gather("glob", await this.#host.glob?.(given as string, { path, signal }));
         return (await this.#described("glob", "", found, signal)).join("\0");
@@ -229,6 +233,26 @@ export class HostFiles {
     const bytes = bytesOf(given);
     if (bytes !== undefined) return bytes;
     throw unfit("read", "a Uint8Array, an ArrayBuffer, a string, or null", given);
+  }
+
+  /** Reads a file. After a write that failed half-way, returns the text that the file should have. */
+  async #readOrKept(path: string, signal: AbortSignal): Promise<Uint8Array> {
+    const bytes = await this.#read(path, signal);
+    return this.failedWrites.seen(path, bytes, async (content) => {
+      await this.#host.write(path, content as Bytes, { signal });
+    });
+  }
+
+  async #write(path: string, content: Bytes, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#host.write(path, content, { signal });
+    } catch (thrown) {
+      const readNow = (): Promise<Uint8Array | undefined> => this.#read(path, signal).catch(() => undefined);
+      // The core does not restore a file after a write that it gave up.
+      if (!signal.aborted) await this.failedWrites.fail(path, content, readNow);
+      throw thrown;
+    }
+    this.failedWrites.done(path);
   }
 
   /** Returns the entries of each directory and, with `rules`, its `.gitignore`. */
