@@ -171,3 +171,48 @@ test("a cancelled run waits a limited time for a write that hangs, and the agent
   assert.equal(next.reason, "natural");
   assert.match(environment.text("notes.md"), /shillings/);
 });
+
+test("an endless list is an error, and one that waits is told its end when it is no longer needed", async (t) => {
+  let [n, ended] = [0, 0];
+  const endless = {
+    *sync() {
+      try {
+        for (;;) yield `f${n++}`;
+      } finally {
+        ended += 1;
+      }
+    },
+    async *async() {
+      try {
+        for (;;) {
+          if (n++ % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+          yield `f${n}`;
+        }
+      } finally {
+        ended += 1;
+      }
+    },
+  };
+  const bad = await create(t, mapped(SHOP, { list: endless.sync }));
+  await assert.rejects(bad.files.list(), (error) => {
+    assert.match(error.message, /`list` returned more than 1,000,000 items/);
+    return isEmendError(error, "limit_reached");
+  });
+  assert.equal(ended, 1);
+  for (const end of [(run) => run.cancel(), (_, agent) => agent.close()]) {
+    [n, ended] = [0, 0];
+    const agent = await create(t, mapped(SHOP, { list: endless.async }));
+    const run = agent.run("rename Price to Cost");
+    const result = run.result.then(
+      ({ reason }) => reason,
+      (error) => error.code,
+    );
+    await until(() => n > 200);
+    end(run, agent);
+    assert.ok(["aborted", "closed"].includes(await result));
+    await until(() => ended > 0);
+    const last = n;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal(n, last);
+  }
+});

@@ -3,10 +3,10 @@
 import { bytesOf } from "../bytes.js";
 import { ConfigError, EmendError } from "../errors.js";
 import type { Bytes } from "../files/types.js";
-import { shown } from "../validate.js";
 import { codeOf, exceptionJson } from "./environment-errors.js";
-import type { ExecutionEnvironment, FileStat, FoundFile, ListEntry } from "./environment-types.js";
+import type { ExecutionEnvironment, FileStat } from "./environment-types.js";
 import { FailedWrites } from "./failed-writes.js";
+import { gather, type Item, unfit } from "./gathering.js";
 import { HostCommand } from "./host-command.js";
 import { Stall } from "./stall.js";
 
@@ -200,13 +200,13 @@ export class HostFiles {
         await this.#host.remove(path, { signal });
         return this.failedWrites.done(path);
       case "glob": {
-        const found = await gather("glob", await this.#host.glob?.(given as string, { path, signal }));
+        const found = await gather("glob", await this.#host.glob?.(given as string, { path, signal }), signal);
         return (await this.#described("glob", "", found, signal)).join("\0");
       }
       default: {
         const [pattern = "", letter, glob] = (given as string).split("\0");
         const options = { path, ignoreCase: letter === "i", glob: glob || undefined, signal };
-        const found = await gather("grep", await this.#host.grep?.(pattern, options));
+        const found = await gather("grep", await this.#host.grep?.(pattern, options), signal);
         // The core reads the files anyway, so it needs no sizes.
         return found.flatMap((item) => [nameOf("grep", item), "f", "0", "0"]).join("\0");
       }
@@ -267,7 +267,7 @@ export class HostFiles {
   }
 
   async #directory(path: string, rules: boolean, signal: AbortSignal): Promise<string[]> {
-    const entries = await gather("list", await this.#host.list(path, { signal }));
+    const entries = await gather("list", await this.#host.list(path, { signal }), signal);
     const fields = await this.#described("list", path === "" ? "" : `${path}/`, entries, signal);
     const has = rules && entries.some((item) => nameOf("list", item) === ".gitignore");
     return [has ? await this.#rules(path, signal) : "", String(fields.length / 4), ...fields];
@@ -298,20 +298,6 @@ export class HostFiles {
     });
     return described.flat();
   }
-}
-
-type Item = string | ListEntry | FoundFile;
-
-async function gather(method: string, given: unknown): Promise<Item[]> {
-  const { [Symbol.iterator]: some, [Symbol.asyncIterator]: later } = Object(given) as Partial<
-    Iterable<Item> & AsyncIterable<Item>
-  >;
-  if (typeof given === "string" || (typeof some !== "function" && typeof later !== "function")) {
-    throw unfit(method, "an array or another iterable", given);
-  }
-  const items: Item[] = [];
-  for await (const item of given as Iterable<Item> | AsyncIterable<Item>) items.push(item);
-  return items;
 }
 
 /** Returns the name of an entry of `list`, or the path of a file that `glob` or `grep` found. */
@@ -360,11 +346,6 @@ async function mapConcurrent<T, R>(items: readonly T[], work: (item: T) => Promi
   };
   await Promise.all(Array.from({ length: Math.min(CONCURRENT_MAX, items.length) }, some));
   return done;
-}
-
-/** Returns the error for a wrong return value of a method. */
-export function unfit(method: string, expected: string, given: unknown): TypeError {
-  return new TypeError(`\`${method}\` must return ${expected}; it returned ${shown(given)}`);
 }
 
 function wrong(message: string): ConfigError {
