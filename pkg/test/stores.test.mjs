@@ -121,6 +121,30 @@ test("a lock that a process left behind does not stop an append", async (t) => {
   assert.deepEqual(await readdir(path), ["one.jsonl"]);
 });
 
+test("a damaged line of a saved session is counted in the list and reported when the session goes on", async () => {
+  const whole = memoryStore();
+  const agent = await Agent.create({ model: says("1", "2"), store: whole });
+  await agent.run("one").result;
+  await agent.run("two").result;
+  const { sessionId } = agent;
+  agent.close();
+  const lines = (await whole.load(sessionId)).trimEnd().split("\n");
+  assert.equal((await Agent.sessions(whole))[0].n_damaged, undefined);
+  for (const damage of ["{broken", "7", '{"type":"turn","index":1,"kind":"user"}', '{"type":"history","turns":[{}]}']) {
+    const store = memoryStore();
+    await store.append(sessionId, `${lines.with(3, damage).join("\n")}\n`);
+    const [{ n_damaged, n_turns, problem }] = await Agent.sessions(store);
+    assert.deepEqual([n_damaged, n_turns, problem], [1, 3, undefined], damage);
+    const again = await Agent.resume(sessionId, { model: says("3"), store });
+    assert.equal(again.turns().length, n_turns);
+    const events = again.events();
+    assert.equal((await events.next()).value.kind, "SESSION_START");
+    const { value } = await events.next();
+    assert.deepEqual([value.kind, value.data.code], ["WARNING", "session_damaged"]);
+    again.close();
+  }
+});
+
 test("a removed session is not begun again without its beginning", async () => {
   const store = memoryStore();
   const agent = await Agent.create({ model: says("1", "2"), store });

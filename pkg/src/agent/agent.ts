@@ -101,7 +101,8 @@ export class Agent {
 
   /**
    * Creates an agent that continues a saved session, in the same document of `options.store`. A tool call whose result
-   * was lost in a crash gets a result that says so. Files are not saved with a session: pass them again.
+   * was lost in a crash gets a result that says so. Files are not saved with a session: pass them again. Damaged lines of
+   * the document are skipped: then the {@link events} begin with a `WARNING` with code `session_damaged`.
    *
    * @throws {ConfigError} if the options are wrong or have no store.
    * @throws {EmendError} with code `not_found` if the store has no such session, `unsupported` if another version of

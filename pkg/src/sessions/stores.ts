@@ -76,7 +76,7 @@ async function ask(store: SessionStore, operation: string, name: string): Promis
   }
 }
 
-/** Summarizes a document as the core would read it. Damaged lines are skipped. */
+/** Summarizes a document as the core would read it. Damaged lines are skipped and counted. */
 function summaryOf(id: string, text: string): SessionSummary {
   const unreadable = (problem: string): SessionSummary => ({
     id,
@@ -92,20 +92,23 @@ function summaryOf(id: string, text: string): SessionSummary {
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map(parsed);
-  const [header, ...records] = lines.slice(
-    Math.max(
-      0,
-      lines.findIndex((line) => line !== undefined),
-    ),
+  const n_before = Math.max(
+    0,
+    lines.findIndex((line) => line !== undefined),
   );
+  const [header, ...records] = lines.slice(n_before);
   if (header?.type !== "session")
     return unreadable("this document is not a saved session: it does not begin with a header");
   if (header.version !== VERSION)
     return unreadable(`this session was saved in version ${header.version} of the format`);
   let turns: Turn[] = [];
+  let n_damaged = n_before;
   for (const record of records) {
-    if (record?.type === "turn") turns.splice(record.index as number, Infinity, record as unknown as Turn);
-    else if (record?.type === "history") turns = record.turns as Turn[];
+    if (record?.type === "turn" && Number.isInteger(record.index) && isTurn(record))
+      turns.splice(record.index as number, Infinity, record);
+    else if (record?.type === "history" && Array.isArray(record.turns) && record.turns.every(isTurn))
+      turns = [...record.turns];
+    else n_damaged += 1;
   }
   const { at_ms: began_ms, provider, model, forked_from } = header as unknown as Header;
   const first = turns
@@ -121,7 +124,12 @@ function summaryOf(id: string, text: string): SessionSummary {
     title: first?.trimStart().split("\n")[0] ?? "",
     n_turns: turns.length,
     ...(forked_from && { forked_from }),
+    ...(n_damaged > 0 && { n_damaged }),
   };
+}
+
+function isTurn(value: unknown): value is Turn {
+  return Array.isArray((Object(value) as Partial<Turn>).message?.content);
 }
 
 interface Header {

@@ -76,6 +76,11 @@ export interface SessionSummary {
   n_turns: number;
   /** The session that this one was forked from, and how many entries it took over. */
   forked_from?: { id: string; n_turns: number };
+  /**
+   * Number of lines of the document that cannot be read, e.g. because a crash cut one off. They are skipped, and a session
+   * that is resumed begins with the event `WARNING`, code `session_damaged`. Absent if there are none.
+   */
+  n_damaged?: number;
   /** Why the session cannot be read. Absent if it can. */
   problem?: string;
 }
