@@ -16,7 +16,7 @@ const START_BYTES_MAX = 64 * 1_024;
 const APP_BYTES_MAX = 210 * 1_024;
 /** The page beside the same engine in Node. */
 const NODE_RATIO_MAX = 1.5;
-/** Keys in a file with 200 changes beside keys in a small file. */
+/** The median key in a file of 10,000 lines with 200 changes beside that in a small file. */
 const KEY_RATIO_MAX = 2.5;
 const NODES_MAX = 12_000;
 /** Length of a task on a computer that does nothing else. A busy one is measured first. */
@@ -192,11 +192,14 @@ await inPage(async (page) => {
 // Keys in a small file, and in a file of 10,000 lines with 200 changes.
 const N_KEYS = 60;
 let small;
+let smallMedian;
 await inPage(async (page) => {
   const app = await openApp(page, served.url);
   await openFiles(page, [file("small.txt", "text\n")]);
   await app.editor.click();
-  small = percentile(await keyTimes(page, N_KEYS), 0.95);
+  const times = await keyTimes(page, N_KEYS);
+  [small, smallMedian] = [percentile(times, 0.95), percentile(times, 0.5)];
+  row("page: key to frame in a small file, p50", smallMedian, "ms");
   row("page: key to frame in a small file, p95", small, "ms");
 });
 await inPage(async (page) => {
@@ -206,9 +209,18 @@ await inPage(async (page) => {
   await app.chooseModel({ pace: "instant" });
   await app.askAndWait("rename foo to bar");
   await page.locator(".cm-line", { hasText: "line 1" }).first().click();
-  const large = percentile(await keyTimes(page, N_KEYS), 0.95);
-  row("page: key to frame with 200 changes, p95", large, "ms", { name: "a small file", value: small });
-  gate(large <= KEY_RATIO_MAX * Math.max(small, 16), `a key takes ${large} ms with 200 changes, ${small} ms without`);
+  const times = await keyTimes(page, N_KEYS);
+  const median = percentile(times, 0.5);
+  row("page: key to frame with 200 changes, p50", median, "ms", { name: "a small file", value: smallMedian });
+  row("page: key to frame with 200 changes, p95", percentile(times, 0.95), "ms", {
+    name: "a small file",
+    value: small,
+  });
+  // The median, because other programs of the computer decide about the slowest keys.
+  gate(
+    median <= KEY_RATIO_MAX * Math.max(smallMedian, 16),
+    `a key takes ${median} ms with 200 changes, ${smallMedian} without`,
+  );
 });
 
 // 10,000 changes, scrolled.

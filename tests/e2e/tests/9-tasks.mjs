@@ -154,7 +154,7 @@ export const tests = {
     // The accepted text is on the disk; going back makes it unsaved, and does not change the disk itself.
     await page.getByRole("button", { name: /^Save all 1 changed file/ }).waitFor();
     assert.equal(await app.readSaved("b.txt"), "bar\n");
-    await page.getByRole("button", { name: "Undo going back to before a task" }).click();
+    await page.getByRole("button", { name: "Undo going back to before a task" }).first().click();
     await app.hunks(2);
     await page.getByRole("button", { name: /everything is saved/ }).waitFor();
     await page.getByRole("button", { name: "Redo going back to before a task" }).click();
@@ -162,7 +162,7 @@ export const tests = {
     await reload(page);
     await app.row("b.txt").waitFor();
     assert.equal(await app.text(), "foo one\nmiddle of mine\nfoo two\n");
-    await page.getByRole("button", { name: "Undo going back to before a task" }).click();
+    await page.getByRole("button", { name: "Undo going back to before a task" }).first().click();
     await app.hunks(2);
   },
 

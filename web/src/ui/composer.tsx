@@ -192,14 +192,14 @@ export function Composer() {
 
 /** Shows the tokens and the cost of the conversation so far, or the meaning of Enter. */
 function Spent({ running }: { running: boolean }) {
+  // The buttons of a run need the room, and their tooltips name the keys.
+  if (running) return null;
   let [tokens, cost] = [0, 0];
   for (const entry of chat.value.entries) {
     if (entry.kind !== "end") continue;
     tokens += (entry.usage?.input_tokens ?? 0) + (entry.usage?.output_tokens ?? 0);
     cost += costs.value.get(entry.id) ?? 0;
   }
-  // The buttons of a run need the room, and their tooltips name the keys.
-  if (running) return null;
   if (tokens === 0) return <span class="faint composer-hint">Enter sends the message.</span>;
   const { maxCostUsd, maxTokens } = options.value;
   const limits = [

@@ -5,6 +5,7 @@ import { openFile } from "../actions/edit.js";
 import { deleteFile } from "../actions/files.js";
 import { plural, signed } from "../hunk-text.js";
 import { keyName } from "../keys.js";
+import { memo } from "../memo.js";
 import { reveal } from "../reveal.js";
 import { closedFolders, dialog, files, filesShown, openPath, project, totals, unsaved, view } from "../store.js";
 import { type TreeRow, treeRows } from "../tree.js";
@@ -70,6 +71,12 @@ function ReviewButton() {
   );
 }
 
+/** Number of rows from which on a tree is drawn in part, and the number of its drawn rows. */
+const ROWS_DRAWN_MAX = 600;
+const ROWS_DRAWN = 160;
+/** Height of a row in pixels, before one is drawn. */
+const ROW_HEIGHT = 26;
+
 function Tree() {
   const focused = useSignal<string | null>(null);
   const list = useRef<HTMLUListElement>(null);
@@ -77,15 +84,40 @@ function Tree() {
   const current =
     rows.find((row) => row.path === focused.value) ?? rows.find((row) => row.path === openPath.value) ?? rows[0];
 
+  // A long tree is drawn in part: its rows have one height.
+  const first = useSignal(0);
+  const isLong = rows.length > ROWS_DRAWN_MAX;
+  const from = isLong ? Math.max(0, Math.min(first.value, rows.length - ROWS_DRAWN)) : 0;
+  const drawn = isLong ? rows.slice(from, from + ROWS_DRAWN) : rows;
+  const height = useRef(ROW_HEIGHT);
+  const drawAt = (index: number): void => {
+    height.current = list.current?.querySelector<HTMLElement>(".tree-row")?.offsetHeight || ROW_HEIGHT;
+    const above = index - ROWS_DRAWN / 2;
+    // In steps, so that scrolling does not draw for every row.
+    if (Math.abs(above - first.peek()) > ROWS_DRAWN / 6) first.value = Math.max(0, Math.floor(above));
+  };
+  /** Scrolls to a row. It is drawn when the returned promise resolves. */
+  const reveals = async (row: TreeRow): Promise<HTMLElement | null> => {
+    const index = rows.indexOf(row);
+    if (isLong && (index < from || index >= from + ROWS_DRAWN)) {
+      drawAt(index);
+      await new Promise(requestAnimationFrame);
+    }
+    const node = rowNode(list.current, row.path);
+    node?.scrollIntoView({ block: "nearest" });
+    return node;
+  };
+
   const shownPath = openPath.value;
   useEffect(() => {
-    if (shownPath !== null) rowNode(list.current, shownPath)?.scrollIntoView({ block: "nearest" });
+    const shown = rows.find((row) => row.path === shownPath);
+    if (shown) void reveals(shown);
   }, [shownPath]);
 
   const focusRow = (row: TreeRow | undefined): void => {
     if (!row) return;
     focused.value = row.path;
-    rowNode(list.current, row.path)?.focus();
+    void reveals(row).then((node) => node?.focus());
   };
   const setOpen = (row: TreeRow, open: boolean): void => {
     const next = new Set(closedFolders.value);
@@ -142,11 +174,33 @@ function Tree() {
   };
 
   return (
-    // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a list is the fallback of a tree.
-    <ul class="tree" role="tree" aria-label={`Files of ${project.value.name}`} ref={list} onKeyDown={onKeyDown}>
-      {rows.map((row) => (
-        <Row key={row.path} row={row} reachable={row === current} onActivate={() => activate(row)} />
+    <ul
+      class="tree"
+      // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a list is the fallback of a tree.
+      role="tree"
+      aria-label={`Files of ${project.value.name}`}
+      ref={list}
+      onKeyDown={onKeyDown}
+      onScroll={(event) => {
+        const { scrollTop, clientHeight } = event.currentTarget;
+        if (isLong) drawAt((scrollTop + clientHeight / 2) / height.current);
+      }}
+      onClick={(event) => {
+        const path = (event.target as HTMLElement).closest<HTMLElement>("[data-path]")?.dataset.path;
+        const row = rows.find((each) => each.path === path);
+        if (row) activate(row);
+      }}
+    >
+      {isLong && <li role="none" style={{ height: `${from * height.current}px` }} />}
+      {drawn.map((row) => (
+        <Row
+          key={row.path}
+          {...row}
+          selected={row.kind === "file" && row.path === openPath.value}
+          reachable={row === current || (isLong && !drawn.includes(current ?? row) && row === drawn[0])}
+        />
       ))}
+      {isLong && <li role="none" style={{ height: `${(rows.length - from - drawn.length) * height.current}px` }} />}
     </ul>
   );
 }
@@ -155,10 +209,9 @@ function rowNode(list: HTMLElement | null, path: string): HTMLElement | null {
   return list?.querySelector<HTMLElement>(`[data-path="${CSS.escape(path)}"]`) ?? null;
 }
 
-function Row({ row, reachable, onActivate }: { row: TreeRow; reachable: boolean; onActivate: () => void }) {
-  const selected = row.kind === "file" && row.path === openPath.value;
+/** Drawn again only when one of its properties changes, because a tree can have thousands of rows. */
+const Row = memo(function Row({ selected, reachable, ...row }: TreeRow & { selected: boolean; reachable: boolean }) {
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys of all rows.
     <li
       class={`tree-row ${row.kind} ${row.status}${selected ? " selected" : ""}`}
       role="treeitem"
@@ -170,7 +223,6 @@ function Row({ row, reachable, onActivate }: { row: TreeRow; reachable: boolean;
       data-path={row.path}
       tabIndex={reachable ? 0 : -1}
       style={{ paddingLeft: `${8 + (row.level - 1) * 14}px` }}
-      onClick={onActivate}
       {...(row.kind === "folder" ? { "aria-expanded": row.open } : { "aria-selected": selected })}
     >
       <span class={row.open ? "twist open" : "twist"}>
@@ -186,7 +238,7 @@ function Row({ row, reachable, onActivate }: { row: TreeRow; reachable: boolean;
       {row.status !== "deleted" && <RowActions row={row} />}
     </li>
   );
-}
+});
 
 /** Buttons of a row for the mouse. The keys F2 and Delete do the same. */
 function RowActions({ row }: { row: TreeRow }) {

@@ -67,7 +67,7 @@ function repeats({ failure, output }: ToolEntry): boolean {
 }
 
 /** Number of calls from which on a folded group draws them only when it is opened. */
-const DRAWN_FOLDED_MAX = 60;
+const DRAWN_FOLDED_MAX = 12;
 
 /** Calls of one tool in a row: one line with their number and files, which unfolds to the calls. */
 export function ToolGroup({ entries }: { entries: readonly ToolEntry[] }) {
