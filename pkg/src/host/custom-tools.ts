@@ -2,6 +2,7 @@
 
 import { ConfigError } from "../errors.js";
 import { messageOf, textOf } from "../exceptions.js";
+import { type CheckArguments, parametersOf } from "../llm/standard-schema.js";
 import { toJson } from "../texts.js";
 import { requireOptions, shown } from "../validate.js";
 import type { AgentTool } from "./types.js";
@@ -14,7 +15,7 @@ interface RunningCall {
 
 /** The custom tools of one agent. Their names are unique. */
 export class CustomTools {
-  #tools = new Map<string, AgentTool>();
+  #tools = new Map<string, { tool: AgentTool; check: CheckArguments | undefined }>();
 
   /** Returns the definitions of `tools` without their functions, for the core. */
   static describe(tools: readonly AgentTool[] | undefined): unknown {
@@ -30,23 +31,28 @@ export class CustomTools {
         throw new ConfigError("configuration", `two of your tools have the name ${JSON.stringify(name)}; rename one`);
       }
       names.add(name);
-      return { name, description, parameters, effect, pathParameters };
+      const { json } = parametersOf(`the parameters of the tool ${shown(name)}`, parameters);
+      return { name, description, parameters: json, effect, pathParameters };
     });
   }
 
   /** Replaces the tools. Check them with {@link describe} first. */
   set(tools: readonly AgentTool[] = []): void {
-    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+    this.#tools = new Map(
+      tools.map((tool) => [tool.name, { tool, check: parametersOf("the parameters", tool.parameters).check }]),
+    );
   }
 
   /** Starts a call. The tool's code runs after this method has returned, because it may call the agent. */
   readonly start = (name: string, args: string, toolCallId: string): RunningCall => {
     const abort = new AbortController();
-    const tool = this.#tools.get(name);
+    const { tool, check } = this.#tools.get(name) ?? {};
     let ended = false;
     const run = async (): Promise<string> => {
       await undefined;
-      const output: unknown = await tool?.execute?.(JSON.parse(args), { signal: abort.signal, toolCallId });
+      const parsed: unknown = JSON.parse(args);
+      const given = check === undefined ? parsed : await check(parsed);
+      const output: unknown = await tool?.execute?.(given, { signal: abort.signal, toolCallId });
       return typeof output === "string" ? output : (toJson(output) ?? "");
     };
     const result = run()

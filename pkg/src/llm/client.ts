@@ -7,12 +7,13 @@ import { ClosedError, ConfigError, NotInitializedError } from "../errors.js";
 import { messageOf } from "../exceptions.js";
 import type { ClientHandle } from "../llm-core.js";
 import { toJson } from "../texts.js";
-import { invalid, optionsOf, requireOptions, requireRecord, settingsJson } from "../validate.js";
+import { invalid, optionsOf, requireOptions, requireRecord, settingsJson, shown } from "../validate.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
 import { glue, llmModule } from "../wasm/llm.js";
 import { AnswerStream, type Reading } from "./answer-stream.js";
 import { isCustom, openerOf, providerSettings } from "./custom-provider.js";
 import { checkHttp } from "./http-settings.js";
+import { type Parameters, parametersOf } from "./standard-schema.js";
 import type {
   CallOptions,
   ClientOptions,
@@ -103,7 +104,8 @@ export class Client {
 
   /** Returns a stream of the response. The request is sent when the stream is first read. */
   stream(request: Request, options: CallOptions = {}): AnswerStream<StreamEvent, Response> {
-    const json = settingsJson(requireRecord("the request", request));
+    const given = requireRecord("the request", request);
+    const json = settingsJson(Array.isArray(given.tools) ? { ...given, tools: given.tools.map(describedTool) } : given);
     let whole: Response | undefined;
     const reading: Reading<StreamEvent, Response> = {
       take: (item) => {
@@ -148,7 +150,7 @@ export class Client {
   }
 
   /**
-   * Generates a value that matches a JSON Schema.
+   * Generates a value that matches a JSON Schema, or the JSON Schema of a Standard Schema, whose conversions do not apply.
    *
    * @throws {ProviderError} with `llmProblem(error).kind` `no_object_generated` if the response does not match the
    *   schema.
@@ -160,7 +162,7 @@ export class Client {
   /** Streams what {@link generateObject} does. Each event is the whole value so far, not validated. */
   streamObject<T = unknown>(options: GenerateOptions, schema: object): AnswerStream<unknown, T> {
     const { json, run, abort } = generation(options);
-    const shape = settingsJson(requireRecord("the schema", schema));
+    const shape = settingsJson(requireRecord("the schema", parametersOf("the schema", schema).json));
     let output: unknown;
     const reading: Reading<unknown, T> = {
       take: (item) => {
@@ -217,12 +219,13 @@ function generation(options: GenerateOptions): { json: string; run: RunTool; abo
   const { prompt, messages, system, tools = [], maxToolRounds, retry, timeout, signal: _, ...request } = given;
   if (!Array.isArray(tools)) throw invalid("`tools` must be an array");
   for (const tool of tools) requireRecord("each tool", tool);
+  const checks = new Map(tools.map(({ name, parameters }: Tool) => [name, toolParameters(name, parameters)]));
   const runnable = new Map(tools.map((tool: Tool) => [tool.name, tool]));
   const policy: RetryPolicy | undefined = retry === false ? { maxRetries: 0 } : retry;
   const described = tools.map(({ name, description, parameters, execute }: Tool) => ({
     name,
     description,
-    parameters,
+    parameters: toolParameters(name, parameters).json,
     active: execute !== undefined,
   }));
   const json = settingsJson({
@@ -239,15 +242,27 @@ function generation(options: GenerateOptions): { json: string; run: RunTool; abo
   const run: RunTool = async (name, args, toolCallId) => {
     await undefined;
     try {
-      const result: unknown = await runnable
-        .get(name)
-        ?.execute?.(JSON.parse(args) as never, { signal: abort.signal, toolCallId });
+      const parsed: unknown = JSON.parse(args);
+      const check = checks.get(name)?.check;
+      const given = check === undefined ? parsed : await check(parsed);
+      const result: unknown = await runnable.get(name)?.execute?.(given, { signal: abort.signal, toolCallId });
       return toJson(result) ?? "null";
     } catch (thrown) {
       throw messageOf(thrown);
     }
   };
   return { json, run, abort };
+}
+
+function toolParameters(name: unknown, parameters: unknown): Parameters {
+  return parametersOf(`the parameters of the tool ${shown(name)}`, parameters);
+}
+
+/** Returns a tool of a request with its parameters as JSON Schema. */
+function describedTool(tool: unknown): unknown {
+  if (typeof tool !== "object" || tool === null || !("parameters" in tool)) return tool;
+  const { name, parameters } = tool as Partial<Tool>;
+  return { ...tool, parameters: toolParameters(name, parameters).json };
 }
 
 function resultOf(steps: Step[], totalUsage: TokenUsage): GenerateResult {

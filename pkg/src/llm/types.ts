@@ -71,14 +71,17 @@ export interface ToolDefinition {
   /** Name: a letter, then letters, digits or `_`, at most 64 characters. */
   name: string;
   description: string;
-  /** JSON Schema of the arguments, with an object at its root. */
+  /**
+   * JSON Schema of the arguments, with an object at its root. A Standard Schema, such as an object of zod 4, is accepted if
+   * it gives a JSON Schema of itself (`~standard.jsonSchema`, `toJSONSchema()` or `toJsonSchema()`).
+   */
   parameters: object;
 }
 
 /** A tool with a function. */
 export interface Tool<Arguments = unknown> extends ToolDefinition {
   /**
-   * Runs a call. The arguments match the schema. The model is shown the message of an exception. Without this function,
+   * Runs a call. The arguments match the schema; a Standard Schema has converted them. The model is shown the message of an exception. Without this function,
    * {@link Client.generate} returns the calls to you.
    */
   execute?(args: Arguments, context: ToolContext): unknown;
