@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use emend_edit::line_log::{ChangeId, DecisionError, DependentsPolicy, HunkId, LineLog, Origin, Status};
 
 use super::error::WorkspaceError;
-use super::review::{Review, ReviewError, ReviewHunk};
+use super::review::{Review, ReviewError, ReviewHunk, n_pending};
 use super::state::Workspace;
 use super::steps::{Step, StepKind};
 use crate::environment::FilePath;
@@ -44,6 +44,12 @@ impl Workspace {
     /// changed the same lines since.
     pub async fn decide(&self, selection: Selection, decision: HunkDecision) -> Result<Review, ReviewError> {
         let _writing = self.enter().await?;
+        if decision == HunkDecision::Accept && !matches!(selection, Selection::Hunks(_)) {
+            // A change on the disk may contest hunks, which a bulk acceptance leaves out. Reading finds such changes.
+            for path in self.pending_paths(&selection) {
+                self.visible(&path).await?;
+            }
+        }
         let picks = self.picks(selection, decision)?;
         self.decide_picks(picks, decision, |_, _, picks| Ok(whole_hunks(picks))).await
     }
@@ -187,6 +193,14 @@ impl Workspace {
             logs.push((path.clone(), log));
         }
         Ok((logs, has_effect))
+    }
+
+    /// Returns the files with pending hunks among which `selection` selects.
+    fn pending_paths(&self, selection: &Selection) -> Vec<FilePath> {
+        let is_selected = |path: &FilePath| !matches!(selection, Selection::All(Some(one)) if one != path);
+        let state = self.state();
+        let files = state.files.iter().filter(|(path, entry)| is_selected(path) && n_pending(&entry.log) > 0);
+        files.map(|(path, _)| path.clone()).collect()
     }
 
     /// Returns the selected hunks by file. A bulk acceptance leaves out contested ones.

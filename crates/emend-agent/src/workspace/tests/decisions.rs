@@ -116,6 +116,31 @@ fn an_accepted_edit_that_the_user_restores_is_rejected_and_never_comes_back() {
 }
 
 #[test]
+fn a_bulk_acceptance_leaves_hunks_pending_that_a_change_on_the_disk_contests() {
+    covers("review.user_lines");
+    let world = World::new("//- a.txt\none\ntwo\n//- b.txt\none\n//- c.txt\none\n", Mode::Staged);
+    for (path, text) in [("a.txt", "ONE\ntwo\n"), ("b.txt", "ONE\n"), ("c.txt", "ONE\n")] {
+        world.agent(path, Some(text)).unwrap();
+    }
+    world.files.insert("a.txt", "theirs\ntwo\n").unwrap();
+    world.files.insert("c.txt", "theirs\n").unwrap();
+    let review = block_on(world.workspace.accept_all(None)).unwrap();
+    let left: Vec<_> = review.files.iter().map(|file| (file.path.as_str(), file.hunks[0].contested)).collect();
+    assert_eq!(left, [("a.txt", true), ("c.txt", true)]);
+    assert_eq!(
+        ["a.txt", "b.txt", "c.txt"].map(|path| world.disk(path)),
+        [some("theirs\ntwo\n"), some("ONE\n"), some("theirs\n")]
+    );
+    // An acceptance by id says that the hunk is contested.
+    let world = World::new("//- a.txt\none\ntwo\n", Mode::Staged);
+    world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
+    let id = world.ids().remove(0);
+    world.files.insert("a.txt", "theirs\ntwo\n").unwrap();
+    let refused = block_on(world.workspace.accept(&[id])).map(|_| ()).map_err(|error| error.code());
+    assert_eq!(refused, Err(Code::Conflict));
+}
+
+#[test]
 fn an_undo_of_a_restored_edit_goes_on_to_the_step_before_it() {
     let world = World::new("//- a.txt\none\ntwo\nthree\n", Mode::Staged);
     world.user("a.txt", "one\ntwo\nmine\n");
