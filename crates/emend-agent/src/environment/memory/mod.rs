@@ -273,18 +273,22 @@ impl MemFs {
         Directory::find(&self.top(), path).filter(|_| !self.hidden.hides(path.as_str()))
     }
 
-    /// Rejects a change of the entry at `path` that would create, move or remove a hidden path.
+    /// Rejects a change of the entry at `path` that would create, move or remove a hidden path. The error names `path`
+    /// alone: hidden names below it stay hidden.
     fn refuse_hidden(&self, path: &FilePath, entry: Option<&Entry>) -> Result<(), EnvError> {
-        if let Some(rule) = self.hidden.rule_for(path.as_str()) {
-            let reason = format!("the user's rules hide this path (deny {rule})");
-            return Err(EnvError::PermissionDenied { path: path.to_string(), reason });
-        }
-        match entry {
-            Some(Entry::Directory(directory)) if !self.hidden.is_empty() => {
-                directory.entries().try_for_each(|(name, entry)| self.refuse_hidden(&path.join(name), Some(entry)))
+        let reason = match (self.hidden.rule_for(path.as_str()), entry) {
+            (Some(rule), _) => format!("the user's rules hide this path (deny {rule})"),
+            (None, Some(Entry::Directory(directory))) if self.holds_hidden(path, directory) => {
+                "the user's rules hide paths in it".to_owned()
             }
-            _ => Ok(()),
-        }
+            _ => return Ok(()),
+        };
+        Err(EnvError::PermissionDenied { path: path.to_string(), reason })
+    }
+
+    fn holds_hidden(&self, path: &FilePath, directory: &Directory) -> bool {
+        !self.hidden.is_empty()
+            && directory.entries().any(|(name, entry)| self.refuse_hidden(&path.join(name), Some(entry)).is_err())
     }
 
     fn now(&self, state: &mut State) -> u64 {

@@ -328,8 +328,19 @@ fn a_view_for_commands_has_no_hidden_path() {
         ("move the directory", view.raw_rename(&path("secrets"), &path("public"))),
         ("move into", view.raw_rename(&path("a.txt"), &path("secrets/a.txt"))),
     ] {
-        assert_eq!(refused.unwrap_err().code().as_str(), "permission_denied", "{operation}");
+        let error = refused.unwrap_err();
+        assert_eq!(error.code().as_str(), "permission_denied", "{operation}");
+        assert!(!error.to_string().contains("key"), "{operation}: {error}");
     }
+    let below = files.handle();
+    below.raw_make(&path("top"), None).unwrap();
+    below.raw_rename(&path("secrets"), &path("top/secrets")).unwrap();
+    let rule = Rule::parse(Action::Deny, "*:top/secrets/**").unwrap();
+    let hidden = Policy { rules: vec![rule], otherwise: Action::Allow }.hidden("read_file");
+    let error = MemFs { hidden, ..files.handle() }.raw_remove(&path("top"), true).unwrap_err();
+    assert_eq!(error.to_string(), "top: the user's rules hide paths in it");
+    below.raw_rename(&path("top/secrets"), &path("secrets")).unwrap();
+    below.raw_remove(&path("top"), true).unwrap();
     assert_eq!(paths(&files), ["a.txt", "secrets/key"]);
     // Other operations work, and the files themselves hide nothing.
     view.raw_rename(&path("a.txt"), &path("b.txt")).unwrap();
