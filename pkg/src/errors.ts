@@ -123,6 +123,8 @@ const CLASSES = { AbortError, BusyError, ConfigError, ConflictError, PanicError,
  * @internal
  */
 export function makeError(className: string, code: string, message: string, details?: ErrorDetails): EmendError {
-  const known = Object.hasOwn(CLASSES, className) ? CLASSES[className as keyof typeof CLASSES] : EmendError;
+  // Of the core's tools, only the model sees the code. A call of the caller times out because a provider was slow.
+  const name = code === "timeout" ? "ProviderError" : className;
+  const known = Object.hasOwn(CLASSES, name) ? CLASSES[name as keyof typeof CLASSES] : EmendError;
   return new known(code, message, details);
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Agent } from "emend";
+import { Agent, ProviderError } from "emend";
 import { Client, isEmendError, llmProblem } from "emend/llm";
 import { collect, SHOP } from "./support.mjs";
 
@@ -185,11 +185,12 @@ test("a response that never ends is abandoned, and the provider is notified", as
     assert.deepEqual({ aborted, returned }, { aborted: true, returned: true }, name);
   };
 
+  const isTimeout = (error) => isEmendError(error, "timeout") && error instanceof ProviderError;
   const silent = endless();
   const impatient = await clientOf(silent.stream, { idleTimeoutMs: 20 });
   await assert.rejects(
     impatient.complete(hello),
-    (error) => isEmendError(error, "timeout") && /sent no event for 20 ms/.test(error.message),
+    (error) => isTimeout(error) && /sent no event for 20 ms/.test(error.message),
   );
   await new Promise(setImmediate);
   await told(silent.state, "silent");
@@ -213,10 +214,16 @@ test("a response that never ends is abandoned, and the provider is notified", as
   const limited = endless();
   const generator = await clientOf(limited.stream);
   await assert.rejects(generator.generate({ model: "m", prompt: "x", timeout: { totalMs: 20 } }), (error) =>
-    isEmendError(error, "timeout"),
+    isTimeout(error),
   );
   await new Promise(setImmediate);
   await told(limited.state, "limited");
+  const agent = await Agent.create({
+    model: { provider: { name: "mine", stream: endless().stream, idleTimeoutMs: 20 } },
+  });
+  const { error } = await agent.run("hi").result;
+  agent.close();
+  assert.ok(isTimeout(error), String(error));
 });
 
 test("the agent works with a custom provider as its model", async () => {

@@ -203,7 +203,10 @@ export interface CustomProvider {
     request: Request,
     options: { signal: AbortSignal },
   ): AsyncIterable<ProviderEvent> | Promise<AsyncIterable<ProviderEvent>>;
-  /** Maximum time without an event, in milliseconds. Default: 5 minutes. */
+  /**
+   * Maximum time without an event, in milliseconds. Then the call fails with code `timeout`. An agent and
+   * {@link Client.generate} repeat it as any call that failed, at most twice and with some seconds between. Default: 5 minutes.
+   */
   idleTimeoutMs?: number | undefined;
   /** Whether the model writes tool calls as JSON objects, see {@link HttpProvider.constrainedTools}. {@link Client} only. */
   constrainedTools?: boolean | undefined;
