@@ -101,6 +101,71 @@ test("a server that is not one, or not there, is a network error", async () => {
   await assert.rejects(absent.call("GetSettings"), refused);
 });
 
+test("options that cannot work are rejected when the client is created, without the token", () => {
+  const secret = "s3cret\n";
+  for (const [options, message] of [
+    [{}, /`baseUrl` is not the address of a server/],
+    [{ baseUrl: "localhost" }, /`baseUrl` is not the address/],
+    [{ baseUrl: "http://127.0.0.1:1", token: secret }, /`token` has characters that a header cannot carry/],
+    [{ baseUrl: "http://127.0.0.1:1", token: "" }, /`token` has characters/],
+  ]) {
+    assert.throws(
+      () => createClient(options),
+      (error) =>
+        isEmendError(error, "invalid_argument") && message.test(error.message) && !/s3cret/.test(error.message),
+    );
+  }
+});
+
+const bodyOf = (...texts) => new Response(texts.join("")).body;
+const answers = (body, type) => async () => new Response(body(), { headers: { "content-type": type } });
+
+test("an answer that is not a service's is an error, also for events", async (t) => {
+  const html = answers(() => "<html>", "text/html");
+  const wrong = async (call, code, message) => {
+    await assert.rejects(call, (error) => {
+      assert.match(error.message, message);
+      return isEmendError(error, code);
+    });
+  };
+  const next = (fetch) => createClient({ fetch }).events().next();
+  await wrong(
+    createClient({ fetch: html }).request("GET", "/api/health"),
+    "network",
+    /status 200, .*a reply of a service/,
+  );
+  await wrong(next(html), "network", /text\/html, and not with a stream of events/);
+  for (const given of [undefined, "text", {}]) {
+    const fetch = async () => given;
+    await wrong(createClient({ fetch }).request("GET", "/"), "invalid_argument", /`fetch` must return a Response/);
+    await wrong(next(fetch), "invalid_argument", /`fetch` must return a Response/);
+  }
+  // These may be the end of a server: the client tries again, and not for ever.
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  for (const [body, message] of [
+    [() => bodyOf(), /ended before its first event/],
+    [() => bodyOf(": a comment\n\n"), /ended before its first event/],
+    [() => bodyOf("data: garbage\n\n"), /an event that is not of a service: "garbage"/],
+    [() => bodyOf("data: 7\n\n"), /an event that is not of a service: "7"/],
+  ]) {
+    let n = 0;
+    const fetch = async (...given) => {
+      n += 1;
+      return answers(body, "text/event-stream")(...given);
+    };
+    let over = false;
+    const outcome = wrong(next(fetch), "network", message).finally(() => {
+      over = true;
+    });
+    while (!over) {
+      t.mock.timers.tick(60_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await outcome;
+    assert.equal(n, 6);
+  }
+});
+
 test("a signal ends a request and a stream", async (t) => {
   const service = await open(t);
   const client = createClient({ fetch: service.fetch });

@@ -2,7 +2,7 @@
 
 import { CallerSignal } from "../caller-signal.js";
 import { AbortError, isEmendError } from "../errors.js";
-import { invalid, optionsOf, requireId, requireText } from "../validate.js";
+import { invalid, optionsOf, requireId, requireText, shown } from "../validate.js";
 import { OPERATIONS, type Operations } from "./bodies.js";
 import { errorOf, errorOfReply } from "./codes.js";
 import { type SseEvent, sseEvents } from "./sse.js";
@@ -53,7 +53,16 @@ export class ServiceClient {
     if (given !== undefined && typeof given !== "function") throw invalid("`fetch` must be a function");
     this.#fetch = given ?? ((url, init) => globalThis.fetch(url, init));
     this.#base = String(baseUrl).replace(/\/+$/, "");
-    this.#headers = token === undefined ? {} : { authorization: `Bearer ${requireText("`token`", token)}` };
+    if (given === undefined && !hasAddress(this.#base)) {
+      throw invalid(
+        "`baseUrl` is not the address of a server, e.g. http://127.0.0.1:8080; or give a service's `fetch`",
+      );
+    }
+    // The error of `fetch` would show the token.
+    if (token !== undefined && !/^[\x21-\x7e]+$/.test(requireText("`token`", token))) {
+      throw invalid("`token` has characters that a header cannot carry, e.g. a line break at its end");
+    }
+    this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   }
 
   /**
@@ -114,18 +123,20 @@ export class ServiceClient {
         const response = await this.#open(path, last, isFirst, signal);
         if (response === undefined) return;
         isFirst = false;
+        let isEmpty = true;
         for await (const { id, data } of withinTime(sseEvents(response))) {
-          attempts = 0;
-          const message = JSON.parse(data) as AttachedEvent | ServiceReading | { type: "heartbeat" | "error" };
+          const message = messageOf(data);
+          [attempts, isEmpty] = [0, false];
           if (id !== undefined) last = Number(id);
           if (message.type === "error") throw errorOfReply(500, message);
           if (message.type !== "heartbeat") yield message as AttachedEvent | ServiceReading;
         }
+        if (isEmpty) throw errorOf("network", "the stream ended before its first event", { retryable: true });
       } catch (thrown) {
         if (isEmendError(thrown, "closed")) return;
         const error = failed(thrown, signal);
         attempts += 1;
-        if (error.code !== "network" || attempts >= ATTEMPTS_MAX) throw error;
+        if (error.code !== "network" || !error.retryable || attempts >= ATTEMPTS_MAX) throw error;
       }
       await pause(RETRY_MS * 2 ** attempts, signal);
     }
@@ -142,14 +153,19 @@ export class ServiceClient {
     const headers = { ...this.#headers, accept: "text/event-stream", ...(!isFirst && { "last-event-id": `${last}` }) };
     const response = await this.#send(isFirst ? `${path}?after=${last}` : path, { headers }, signal);
     if (response.status === 204) return undefined;
-    if (response.ok && response.body !== null) return response.body;
-    throw errorOfReply(response.status, parsedOrText(await response.text()));
+    const type = response.headers.get("content-type") ?? "no type";
+    if (response.ok && response.body !== null && type.startsWith("text/event-stream")) return response.body;
+    const text = await response.text();
+    if (!response.ok) throw errorOfReply(response.status, parsedOrText(text));
+    throw errorOf("network", `the server answered with ${type}, and not with a stream of events; check its address`);
   }
 
   async #send(path: string, init: RequestInit, signal: AbortSignal | undefined): Promise<Response> {
     if (new CallerSignal(signal).aborted) throw failed(signal?.reason, signal);
     try {
-      return await this.#fetch(this.#base + path, signal === undefined ? init : { ...init, signal });
+      const response = await this.#fetch(this.#base + path, signal === undefined ? init : { ...init, signal });
+      if (isResponse(response)) return response;
+      throw invalid(`\`fetch\` must return a Response; it returned ${shown(response)}`);
     } catch (thrown) {
       throw failed(thrown, signal);
     }
@@ -159,6 +175,23 @@ export class ServiceClient {
 /** Returns a client. It sends nothing before its first call. */
 export function createClient(options: ClientOptions = {}): ServiceClient {
   return new ServiceClient(options);
+}
+
+/** Returns whether requests to an address can be sent: it is absolute, or there is a page that it is relative to. */
+function hasAddress(base: string): boolean {
+  return globalThis.location !== undefined || URL.canParse(base);
+}
+
+function isResponse(value: unknown): value is Response {
+  const { status, text, headers } = Object(value) as Partial<Response>;
+  return typeof status === "number" && typeof text === "function" && typeof headers?.get === "function";
+}
+
+/** Parses a message of a stream. */
+function messageOf(data: string): AttachedEvent | ServiceReading | { type: "heartbeat" | "error" } {
+  const message = parsedOrText(data);
+  if (typeof message === "object" && message !== null && "type" in message) return message as ServiceReading;
+  throw errorOf("network", `the stream has an event that is not of a service: ${shown(data)}`, { retryable: true });
 }
 
 function parsedOrText(text: string): unknown {
@@ -183,7 +216,7 @@ async function* withinTime(events: AsyncGenerator<SseEvent, void>): AsyncGenerat
     for (;;) {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const silence = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(errorOf("network", "the stream is silent")), SILENCE_MS);
+        timer = setTimeout(() => reject(errorOf("network", "the stream is silent", { retryable: true })), SILENCE_MS);
         (timer as { unref?: () => void }).unref?.();
       });
       const next = events.next();

@@ -37,8 +37,9 @@ export function errorOfReply(status: number, body: unknown): EmendError {
   const { error } = Object(body) as { error?: Record<string, unknown> };
   const { code, message, suggestions, data } = Object(error) as Record<string, unknown>;
   if (typeof code !== "string" || typeof message !== "string") {
-    const found = `the server answered with status ${status}, and not with the error of a service`;
-    return errorOf("network", found, { data: { status }, retryable: status >= 500 });
+    const found = status < 400 ? "a reply" : "the error";
+    const why = `the server answered with status ${status}, and not with ${found} of a service; check its address`;
+    return errorOf("network", why, { data: { status }, retryable: status >= 500 });
   }
   const list = Array.isArray(suggestions) ? (suggestions as string[]) : [];
   return errorOf(code, message, { data, suggestions: list, retryable: status === 429 || status === 503 });
