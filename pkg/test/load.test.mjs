@@ -25,6 +25,8 @@ count(WebAssembly, "compile", "compile", isOurs);
 count(WebAssembly, "instantiate", "compile", isOurs);
 
 const { Agent, EmendError, init, isEmendError, NotInitializedError } = await import("emend");
+const llm = await import("emend/llm");
+const { createService } = await import("emend/service");
 const corePath = new URL(import.meta.resolve("emend/core.wasm"));
 
 test("importing reads, fetches and compiles nothing", () => {
@@ -38,17 +40,24 @@ test("an agent cannot be created without `create`", () => {
   );
 });
 
-const refused = (pattern) => (error) => {
-  assert.ok(isEmendError(error, "load_failed"), String(error));
-  assert.ok(error instanceof EmendError && error.retryable);
-  assert.match(error.message, pattern);
-  return true;
-};
+const refused =
+  (pattern, retryable = false) =>
+  (error) => {
+    assert.ok(isEmendError(error, "load_failed"), String(error));
+    assert.ok(error instanceof EmendError && error.retryable === retryable);
+    assert.deepEqual(error.suggestions, [
+      "pass the source of `emend/core.wasm` of this package: `await init({ wasm })`",
+    ]);
+    assert.match(error.message, pattern);
+    return true;
+  };
 
 test("a source that is not the core is reported, and loading can be retried", async () => {
   const page = new Response("<!doctype html>", { headers: { "content-type": "text/html" } });
   await assert.rejects(init({ wasm: page }), refused(/an HTML page: the server answers unknown paths with HTML/));
   await assert.rejects(init({ wasm: new Response("", { status: 404 }) }), refused(/status 404/));
+  await assert.rejects(init({ wasm: new Response("", { status: 503 }) }), refused(/status 503/, true));
+  await assert.rejects(init({ wasm: "http://127.0.0.1:1/core.wasm" }), refused(/the core could not be loaded/, true));
   await assert.rejects(init({ wasm: new Uint8Array([1, 2, 3, 4]) }), refused(/not a wasm module/));
   await assert.rejects(
     init({ wasm: new URL("missing.wasm", corePath) }),
@@ -56,6 +65,31 @@ test("a source that is not the core is reported, and loading can be retried", as
   );
   const cut = (await readFile(corePath)).subarray(0, 1000);
   await assert.rejects(init({ wasm: cut }), refused(/not the core that belongs to this package/));
+});
+
+test("a wrong module is reported by its name, with the option that takes its source", async () => {
+  const missing = new URL("missing.wasm", corePath);
+  const offline = new URL(import.meta.resolve("emend/offline.wasm"));
+  for (const [work, message, option] of [
+    [() => llm.load({ wasm: missing }), /^the module of `emend\/llm` could not be loaded from/, "await load({ wasm })"],
+    [() => llm.load({ wasm: offline }), /is not the module of `emend\/llm` that belongs/, "await load({ wasm })"],
+    [() => createService({ wasm: missing }), /^the module of `emend\/service` could/, "await createService({ wasm })"],
+  ]) {
+    await assert.rejects(work, (error) => {
+      assert.match(error.message, message);
+      return isEmendError(error, "load_failed") && error.suggestions[0].includes(option);
+    });
+  }
+});
+
+test("a bundle without `import.meta.url` is told to pass the source", async () => {
+  const { LazyModule } = await import(new URL("wasm/lazy-module.js", modules));
+  const name = { name: "the core", option: "await init({ wasm })", file: "emend/core.wasm" };
+  const bundled = new LazyModule({}, name, () => new URL("../core_bg.wasm", undefined));
+  await assert.rejects(
+    bundled.load(),
+    refused(/the address of the core is unknown: this bundle has no `import\.meta\.url`/),
+  );
 });
 
 test("concurrent and later calls load the core once", async () => {

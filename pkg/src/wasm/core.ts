@@ -5,5 +5,7 @@ import { LazyModule } from "./lazy-module.js";
 
 export { glue };
 
+const NAME = { name: "the core", option: "await init({ wasm })", file: "emend/core.wasm" };
+
 // Bundlers recognise exactly this expression and copy the file.
-export const coreModule = new LazyModule(glue, () => new URL("../core_bg.wasm", import.meta.url));
+export const coreModule = new LazyModule(glue, NAME, () => new URL("../core_bg.wasm", import.meta.url));

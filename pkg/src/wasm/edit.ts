@@ -5,8 +5,10 @@ import { LazyModule } from "./lazy-module.js";
 
 export { glue };
 
+const NAME = { name: "the module of `emend/edit`", option: "await load({ wasm })", file: "emend/edit.wasm" };
+
 // Bundlers recognise exactly this expression and copy the file.
-export const editModule = new LazyModule(glue, () => new URL("../edit-core_bg.wasm", import.meta.url));
+export const editModule = new LazyModule(glue, NAME, () => new URL("../edit-core_bg.wasm", import.meta.url));
 
 /** Returns the module's memory. After a panic it is a different object. */
 export const memory = (): WebAssembly.Memory => glue.roomMemory() as WebAssembly.Memory;

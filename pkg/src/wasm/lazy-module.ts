@@ -1,7 +1,7 @@
 /** Loads a wasm module once, on first use, and starts a fresh instance after a panic. */
 
 import { NotInitializedError } from "../errors.js";
-import { compileWasm } from "./compile.js";
+import { compileWasm, type ModuleName, wrongModule } from "./compile.js";
 import { type Glue, WasmInstance } from "./instance.js";
 import type { InitOptions } from "./types.js";
 
@@ -13,12 +13,14 @@ export interface LoadableGlue extends Glue {
 /** A wasm module that is loaded when it is first needed. */
 export class LazyModule {
   readonly #glue: LoadableGlue;
+  readonly #name: ModuleName;
   readonly #url: () => URL;
   #loading: Promise<void> | undefined;
   #instance: WasmInstance | undefined;
 
-  constructor(glue: LoadableGlue, url: () => URL) {
+  constructor(glue: LoadableGlue, name: ModuleName, url: () => URL) {
     this.#glue = glue;
+    this.#name = name;
     this.#url = url;
   }
 
@@ -32,8 +34,10 @@ export class LazyModule {
   }
 
   async #load(options: InitOptions): Promise<void> {
-    const module = await compileWasm(options.wasm ?? this.#url());
-    await this.#glue.default({ module_or_path: module });
+    const module = await compileWasm(this.#name, () => options.wasm ?? this.#url());
+    await this.#glue.default({ module_or_path: module }).catch((cause: unknown) => {
+      throw wrongModule(this.#name, "the given module", cause);
+    });
     this.#instance = new WasmInstance(this.#glue);
   }
 

@@ -5,5 +5,7 @@ import { LazyModule } from "./lazy-module.js";
 
 export { glue };
 
+const NAME = { name: "the module of `emend/llm`", option: "await load({ wasm })", file: "emend/llm.wasm" };
+
 // Bundlers recognise exactly this expression and copy the file.
-export const llmModule = new LazyModule(glue, () => new URL("../llm-core_bg.wasm", import.meta.url));
+export const llmModule = new LazyModule(glue, NAME, () => new URL("../llm-core_bg.wasm", import.meta.url));

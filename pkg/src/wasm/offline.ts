@@ -9,5 +9,7 @@ import { LazyModule } from "./lazy-module.js";
 
 export { glue };
 
+const NAME = { name: "the offline model", option: 'model: { provider: "offline", wasm }', file: "emend/offline.wasm" };
+
 // Bundlers recognise exactly this expression and copy the file.
-export const offlineModule = new LazyModule(glue, () => new URL("../offline-core_bg.wasm", import.meta.url));
+export const offlineModule = new LazyModule(glue, NAME, () => new URL("../offline-core_bg.wasm", import.meta.url));

@@ -5,5 +5,11 @@ import { LazyModule } from "./lazy-module.js";
 
 export { glue };
 
+const NAME = {
+  name: "the module of `emend/service`",
+  option: "await createService({ wasm })",
+  file: "emend/service.wasm",
+};
+
 // Bundlers recognise exactly this expression and copy the file.
-export const serviceModule = new LazyModule(glue, () => new URL("../service-core_bg.wasm", import.meta.url));
+export const serviceModule = new LazyModule(glue, NAME, () => new URL("../service-core_bg.wasm", import.meta.url));

@@ -9,5 +9,7 @@ import { LazyModule } from "./lazy-module.js";
 
 export { glue };
 
+const NAME = { name: "the emulated shell", option: "shell: { wasm }", file: "emend/shell.wasm" };
+
 // Bundlers recognise exactly this expression and copy the file.
-export const shellModule = new LazyModule(glue, () => new URL("../shell-core_bg.wasm", import.meta.url));
+export const shellModule = new LazyModule(glue, NAME, () => new URL("../shell-core_bg.wasm", import.meta.url));
