@@ -278,6 +278,32 @@ test("wrong options and arguments are reported by name", async (t) => {
     return true;
   };
   await assert.rejects(Agent.create({ modle: {} }), refused(/unknown field `modle`/));
+  // Each name that the error lists is accepted, and every other option is among them.
+  const own = ["files", "environment", "quota", "shell", "readOnly", "store", "fetch", "approve"];
+  await assert.rejects(Agent.create({ fils: {} }), (error) => {
+    const names = [...error.message.split("expected one of ")[1].matchAll(/`(\w+)`/g)].map(([, name]) => name);
+    for (const name of [...own, "model", "mode", "policy"]) assert.ok(names.includes(name), name);
+    assert.ok(!names.some((name) => /^quota[A-Z]/.test(name)), error.message);
+    return refused(/unknown field `fils`/)(error);
+  });
+  for (const name of ["quotaBytes", "quotaFiles"]) {
+    await assert.rejects(
+      Agent.create({ [name]: 2 }),
+      refused(/unknown field `quota\w+`; use `quota: \{ bytes, files \}`/),
+    );
+  }
+  const changed = await Agent.create();
+  for (const changes of [{ effrot: "high" }, { quotaBytes: 2 }]) {
+    assert.throws(
+      () => changed.configure(changes),
+      refused(/unknown field `(effrot`, expected .*`readOnly`$|quotaBytes`;)/),
+    );
+  }
+  assert.throws(
+    () => changed.configure({ effrot: "high" }),
+    (error) => !/`quota\w+`|`store`/.test(error.message),
+  );
+  changed.close();
   await assert.rejects(Agent.create({ mode: "both" }), refused(/`both`.*`staged` or `direct`/));
   await assert.rejects(Agent.create({ model: { provider: "anthropic" } }), refused(/`apiKey`/));
   await assert.rejects(Agent.create({ files: { "a.txt": 7 } }), refused(/files\["a\.txt"\]/));

@@ -375,7 +375,7 @@ test("wrong options are refused before anything is loaded", async () => {
     [{ models: { x: { provider: "acme" } } }, /unknown variant `acme`/],
     [{ limits: { max_jobs: 1 } }, /unknown field `max_jobs`/],
     [{ limits: { max_sessions: -1 } }, /`max_sessions` is not a whole number/],
-    [{ maxTruns: 1 }, /unknown field `maxTruns`/],
+    [{ maxTruns: 1 }, /unknown field `maxTruns`, expected .*`files`.*`models`, `limits`, `wasm`$/],
   ]) {
     await assert.rejects(
       createService(options),

@@ -13,6 +13,7 @@ import { Canvas } from "./canvas.js";
 import { prepare, senderOf } from "./create.js";
 import type { EventFeed } from "./event-feed.js";
 import { Files } from "./files.js";
+import { OWN_OPTIONS, withOwnNames } from "./option-names.js";
 import type {
   AcceptOptions,
   AgentChanges,
@@ -25,7 +26,14 @@ import type {
   RunOptions,
 } from "./options.js";
 import type { Run } from "./run.js";
-import { checkedOptions, type Opener, type Settings, selectModel, settingsForCore } from "./settings.js";
+import {
+  checkedOptions,
+  type Opener,
+  refuseInternalNames,
+  type Settings,
+  selectModel,
+  settingsForCore,
+} from "./settings.js";
 import type { Compaction, Review } from "./types.js";
 
 /** Proves that the constructor is called by {@link Agent.create}. */
@@ -89,7 +97,7 @@ export class Agent {
     const prepared = prepare(checked, selected);
     const { tools, settings, host, link, send, asks } = prepared;
     const { wasm, create } = await prepared.open(CORE);
-    const bridge = new AgentBridge(wasm, create, host, link);
+    const bridge = withOwnNames(OWN_OPTIONS, () => new AgentBridge(wasm, create, host, link));
     try {
       await prepared.fill(bridge, CORE);
     } catch (error) {
@@ -242,6 +250,7 @@ export class Agent {
    */
   configure(changes: AgentChanges): void {
     const { model, tools, ...rest } = requireOptions("the changes", changes);
+    refuseInternalNames(rest);
     const fixed = ["files", "environment", "quota", "mode", "store", "fetch", "approve", "shell"].find(
       (name) => name in rest,
     );
@@ -253,7 +262,7 @@ export class Agent {
     const described = tools === undefined ? this.#settings.tools : CustomTools.describe(tools ?? undefined);
     const settings = { ...this.#settings, ...rest, model: selected.settings, tools: described };
     const json = settingsForCore(settings, this.#asks);
-    this.#bridge.callJson((handle) => handle.configure(json, selected.open));
+    withOwnNames(["readOnly"], () => this.#bridge.callJson((handle) => handle.configure(json, selected.open)));
     if (tools !== undefined) this.#tools.set(tools ?? undefined);
     [this.#settings, this.#open] = [settings, selected.open];
   }

@@ -15,6 +15,7 @@ import { wellFormed } from "../texts.js";
 import { agentJson, filesProblem, requireOptions } from "../validate.js";
 import { constrainedProvider, httpProvider, isHttpModel } from "./http-model.js";
 import { offlineFetch } from "./offline-model.js";
+import { internalName } from "./option-names.js";
 import type {
   AgentOptions,
   AnthropicModel,
@@ -89,11 +90,20 @@ const NULL_ACCEPTED = ["instructions", "effort", "files", "environment", "store"
  * because a value was lost on its way.
  */
 export function checkedOptions(options: AgentOptions): AgentOptions {
-  for (const [name, value] of Object.entries(requireOptions("the options", options))) {
+  refuseInternalNames(requireOptions("the options", options));
+  for (const [name, value] of Object.entries(options)) {
     if (value === null && !NULL_ACCEPTED.includes(name))
       throw wrongOptions(`\`${name}\` is null; leave it out for its default`);
   }
   return options;
+}
+
+/** Rejects the names under which only the core knows options. */
+export function refuseInternalNames(options: object): void {
+  for (const [name, value] of Object.entries(options)) {
+    const problem = value === undefined ? undefined : internalName(name);
+    if (problem !== undefined) throw wrongOptions(problem);
+  }
 }
 
 /** Wraps a host's environment, and rejects options that contradict it. */

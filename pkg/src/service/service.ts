@@ -3,6 +3,7 @@
 /** The service: sessions, jobs, events and review behind requests and replies, in this program. */
 
 import { Files } from "../agent/files.js";
+import { OWN_OPTIONS, withOwnNames } from "../agent/option-names.js";
 import { CallerSignal } from "../caller-signal.js";
 import { AbortError, EmendError, NotInitializedError } from "../errors.js";
 import { toJson } from "../texts.js";
@@ -130,7 +131,11 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   const { wasm, create } = await agent.open(MODULE);
   const createHandle = (handle: InstanceType<typeof glue.AgentHandle>) =>
     new glue.ServiceHandle(handle, json, { opener });
-  const bridge = new ServiceBridge(wasm, create, createHandle as never, agent.host, agent.link);
+  const own = [...OWN_OPTIONS.filter((name) => name !== "approve"), "models", "limits", "wasm"];
+  const bridge = withOwnNames(
+    own,
+    () => new ServiceBridge(wasm, create, createHandle as never, agent.host, agent.link),
+  );
   try {
     await agent.fill(bridge, MODULE);
     bridge.drive();
