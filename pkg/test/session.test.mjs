@@ -502,6 +502,20 @@ test("a failing store is a warning, and an invalid one is rejected", async (t) =
   await assert.rejects(Agent.resume("sess_9", { store: other }), (error) => isEmendError(error, "unsupported"));
 });
 
+test("a new session can begin with the first entries of the last one", async () => {
+  const agent = await Agent.create({ files: { "a.txt": "Price\n" }, store: memoryStore() });
+  await agent.run("rename Price to Cost").result;
+  const [first, all] = [agent.sessionId, agent.turns()];
+  await agent.run("rename Cost to Sum").result;
+  await agent.newSession({ turns: all.length });
+  assert.notEqual(agent.sessionId, first);
+  assert.deepEqual(agent.turns(), all);
+  assert.equal((await agent.files.read("a.txt")).text, "Sum\n", "files do not go back");
+  await assert.rejects(agent.newSession({ turns: -1 }), (error) => isEmendError(error, "invalid_argument"));
+  await assert.rejects(agent.newSession({ turn: 1 }), (error) => isEmendError(error, "invalid_argument"));
+  agent.close();
+});
+
 test("a new session starts over the same files and review, and the last one can be opened again", async () => {
   const store = memoryStore();
   const agent = await Agent.create({ files: { "a.txt": "Price\n" }, store });

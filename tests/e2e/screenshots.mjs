@@ -1,8 +1,8 @@
 // Takes the pictures in docs/screenshots: each state of the page, light and dark, wide and on a phone.
 //
-// `node screenshots.mjs [WORD]` takes those whose name contains WORD. The page must have been built. Look at each picture
-// after a change: a test cannot tell whether a page is good.
-import { mkdir } from "node:fs/promises";
+// `node screenshots.mjs [WORD]` takes those whose name contains WORD. The page must have been built. With `PNG=DIRECTORY` the
+// pictures are also kept as PNG. Look at each picture after a change: a test cannot tell whether a page is good.
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App, openApp } from "./app.mjs";
@@ -186,7 +186,21 @@ async function withProvider(page, url, show, replies, work) {
   return () => provider.close();
 }
 
+/** Converts a PNG into WebP, which is a quarter of its size. */
+async function webp(context, picture) {
+  const page = await context.newPage();
+  const url = await page.evaluate(async (base64) => {
+    const blob = await (await fetch(`data:image/png;base64,${base64}`)).blob();
+    const image = await createImageBitmap(blob);
+    const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
+    canvas.getContext("2d").drawImage(image, 0, 0);
+    return canvas.toDataURL("image/webp", 0.82);
+  }, picture.toString("base64"));
+  return Buffer.from(url.slice(url.indexOf(",") + 1), "base64");
+}
+
 await mkdir(OUT, { recursive: true });
+if (process.env.PNG !== undefined) await mkdir(process.env.PNG, { recursive: true });
 const served = await serve(fileURLToPath(new URL("../../web/dist", import.meta.url)));
 const browser = await launch();
 let failed = 0;
@@ -214,7 +228,9 @@ for (const [name, lead] of Object.entries(STATES)) {
           .click({ timeout: 300 })
           .catch(() => {});
         await page.waitForTimeout(250);
-        await page.screenshot({ path: join(OUT, `${title}.png`) });
+        const picture = await page.screenshot();
+        if (process.env.PNG !== undefined) await writeFile(join(process.env.PNG, `${title}.png`), picture);
+        await writeFile(join(OUT, `${title}.webp`), await webp(context, picture));
         if (typeof end === "function") await end();
         console.log(title);
       } catch (error) {

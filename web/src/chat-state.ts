@@ -110,6 +110,9 @@ export interface ChatState {
 
 export const EMPTY_CHAT: ChatState = { entries: [], waiting: [], offline: false, running: false, activity: "" };
 
+/** The state of a subagent, whose task is not a message in it. */
+const WORKING: ChatState = { ...EMPTY_CHAT, running: true };
+
 /** Returns the state after `event`. Kinds of events that are not shown do not change the state. */
 export function reduce(state: ChatState, event: AgentEvent): ChatState {
   // Cursors restart with each session, and a change of the model starts a session.
@@ -162,7 +165,7 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
       return resolveApproval(state, event.data.call_id, event.data.decision);
     case "SUBAGENT_START": {
       const { agent_id: agentId, task } = event.data;
-      const entry: AgentEntry = { kind: "agent", id, agentId, task, status: "running", state: EMPTY_CHAT, output: "" };
+      const entry: AgentEntry = { kind: "agent", id, agentId, task, status: "running", state: WORKING, output: "" };
       return { ...state, entries: [...settle(state.entries), entry] };
     }
     case "SUBAGENT_EVENT": {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addWaiting, type ChatState, EMPTY_CHAT, reduce, stopRun } from "../src/chat-state.js";
+import { addWaiting, type ChatState, EMPTY_CHAT, firstTasks, reduce, stopRun } from "../src/chat-state.js";
 import type { AgentEvent } from "../src/engine.js";
 
 type Plain = { [K in AgentEvent["kind"]]: readonly [K, Extract<AgentEvent, { kind: K }>["data"]] }[AgentEvent["kind"]];
@@ -139,3 +139,38 @@ test("events of other kinds change nothing", () => {
 function event<K extends AgentEvent["kind"]>(kind: K, data: Extract<AgentEvent, { kind: K }>["data"]): AgentEvent {
   return { cursor: 99, ts: 0, session_id: "s", kind, data } as unknown as AgentEvent;
 }
+
+test("an approval waits until it is decided, and the end of a run withdraws it", () => {
+  const asked = event("APPROVAL_REQUESTED", { call_id: "c", tool_name: "Bash", arguments: {}, detail: null });
+  const open = reduce(EMPTY_CHAT, asked);
+  assert.equal(open.activity, "Waiting for your decision");
+  const decided = reduce(open, event("APPROVAL_RESOLVED", { call_id: "c", decision: "allowed" }));
+  assert.deepEqual(
+    decided.entries.map((entry) => entry.kind === "approval" && entry.decision),
+    ["allowed"],
+  );
+  const ended = reduce(open, event("PROCESSING_END", { reason: "aborted", usage: USAGE }));
+  assert.deepEqual(
+    ended.entries.map((entry) => entry.kind === "approval" && entry.decision),
+    ["aborted", false],
+  );
+});
+
+test("a subagent has a state of its own, and a branch takes over the first tasks", () => {
+  let state = reduce(EMPTY_CHAT, event("USER_INPUT", { content: "one" }));
+  state = reduce(state, event("SUBAGENT_START", { agent_id: "a", task: "count", model: "m" }));
+  const inner = { kind: "TOOL_CALL_START", data: { call_id: "t", tool_name: "Glob", arguments: {} } } as const;
+  state = reduce(state, event("SUBAGENT_EVENT", { agent_id: "a", event: inner }));
+  state = reduce(state, event("SUBAGENT_END", { agent_id: "a", status: "completed", output: "7", turns_used: 1 }));
+  const agent = state.entries[1];
+  assert.ok(agent?.kind === "agent");
+  assert.equal(agent.status, "completed");
+  assert.deepEqual(
+    agent.state.entries.map((entry) => entry.kind === "tool" && entry.status),
+    ["cancelled"],
+  );
+  state = reduce(state, event("USER_INPUT", { content: "two" }));
+  assert.equal(firstTasks(state, 1).entries.length, 2);
+  assert.equal(firstTasks(state, 0).entries.length, 0);
+  assert.equal(firstTasks(state, 5).entries.length, 3);
+});

@@ -188,10 +188,14 @@ function HunkBar() {
         </button>
       )}
       <button class="button small" type="button" disabled={none} onClick={() => void rejectAll(path ?? undefined)}>
-        Reject<span class="hide-phone"> file</span>
+        <span>
+          Reject<span class="hide-phone"> file</span>
+        </span>
       </button>
       <button class="button small" type="button" disabled={none} onClick={() => void acceptAll(path ?? undefined)}>
-        Accept<span class="hide-phone"> file</span>
+        <span>
+          Accept<span class="hide-phone"> file</span>
+        </span>
       </button>
     </div>
   );

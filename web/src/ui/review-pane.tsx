@@ -351,7 +351,9 @@ function FileSection({ file, filtered }: { file: ReviewFile; filtered: boolean }
           title={`Rejects ${plural(hunks.length, "change")}`}
           onClick={() => void decideFile("reject")}
         >
-          Reject<span class="hide-phone"> file</span>
+          <span>
+            Reject<span class="hide-phone"> file</span>
+          </span>
         </button>
         <button
           class="button small"
@@ -360,7 +362,9 @@ function FileSection({ file, filtered }: { file: ReviewFile; filtered: boolean }
           title={`Accepts ${plural(hunks.length, "change")}`}
           onClick={() => void decideFile("accept")}
         >
-          Accept<span class="hide-phone"> file</span>
+          <span>
+            Accept<span class="hide-phone"> file</span>
+          </span>
         </button>
       </header>
       {!isClosed && <Cards file={file} hunks={hunks} colour={colour.value} />}

@@ -14,10 +14,10 @@ use Cell::{By, No};
 
 /// The host's functions or other options do this.
 const HOST: &str = "The embedder decides it with functions of its own.";
-const PAGE: &str = "The page shows the package with its defaults; it has controls for the model only.";
+const PAGE: &str = "The page shows the package with its defaults; it has controls for the model and a few options.";
 const REVIEW: &str = "On the page every edit waits for review.";
 const COMMANDS: &str = "Commands in memory inherit no variables and reach no other files.";
-const NO_COMMANDS: &str = "The page runs no commands.";
+const NO_COMMANDS: &str = "The page runs commands in memory only.";
 const ALWAYS: &str = "In JavaScript it keeps its default, because the size of the package's core is limited.";
 const RETRY: &str = "A `fetch` of your own can retry.";
 
@@ -27,11 +27,11 @@ const HOSTS: [(&str, &str, &str, Cell, Cell); 47] = [
     ("effort", "`none` to `max`", "the provider's", By("effort"), No(PAGE)),
     ("profile", "`auto`, `openai`, `anthropic`, `gemini`, `none`", "`auto`", By("profile"), No(PAGE)),
     ("edits", "`own`, `safe_patch`, `edit_lines`", "by family", By("edits"), No(PAGE)),
-    ("subagents", "switch", "off", By("subagents"), No(PAGE)),
+    ("subagents", "switch", "off", By("subagents"), By("Let the assistant start subagents")),
     ("instructions", "text or `@FILE`", "none", By("instructions"), No(PAGE)),
     ("max_tool_rounds", "number", "100; in JavaScript no limit", By("maxToolRounds"), No(PAGE)),
-    ("max_tokens", "number", "no limit", By("maxTokens"), No(PAGE)),
-    ("max_cost", "US dollars", "no limit", By("maxCostUsd"), No(PAGE)),
+    ("max_tokens", "number", "no limit", By("maxTokens"), By("Limit of a task in tokens")),
+    ("max_cost", "US dollars", "no limit", By("maxCostUsd"), By("Limit of a task in US dollars")),
     ("max_time", "time", "no limit", By("maxDurationMs"), No(PAGE)),
     ("review", "switch", "off; in JavaScript on", By("mode"), No(REVIEW)),
     ("read_only", "switch", "off", By("readOnly"), No(PAGE)),
@@ -78,6 +78,7 @@ const HEADERS: &str = "Headers may contain keys; a proxy at the provider's addre
 const FILES: &str = "The command line works on the files of a directory.";
 const QUESTIONS: &str =
     "A conversation and `emend run` on a terminal let the model ask. Without a terminal, no user answers.";
+const PAGE_ASKS: &str = "The page lets the model ask at all times.";
 const SAVED: &str = "The command line saves every conversation.";
 const OWN_TOOLS: &str = "Tools of your own need code.";
 const SHELL: &str = "The command line runs the commands of the system, unless a rule denies `shell`.";
@@ -100,9 +101,9 @@ const OTHERS: [Other; 12] = [
     ),
     ("headers", "by name", "none", [No(HEADERS), No(HEADERS), No(HEADERS), By("model.headers"), No(HEADER_PAGE)]),
     ("pace of the offline model", "time", "none", [No(SLOW), No(SLOW), No(SLOW), By("model.paceMs"), By("Pace")]),
-    ("questions", "switch", "off", [No(QUESTIONS), No(QUESTIONS), No(QUESTIONS), By("questions"), No(PAGE)]),
+    ("questions", "switch", "off", [No(QUESTIONS), No(QUESTIONS), No(QUESTIONS), By("questions"), No(PAGE_ASKS)]),
     ("tools", "list", "none", [No(OWN_TOOLS), No(OWN_TOOLS), No(OWN_TOOLS), By("tools"), No(OWN_TOOLS)]),
-    ("shell", "switch", "off", [No(SHELL), No(SHELL), No(SHELL), By("shell"), No(NO_COMMANDS)]),
+    ("shell", "switch", "off", [No(SHELL), No(SHELL), No(SHELL), By("shell"), By("Let the assistant run commands")]),
     ("files", "by path", "none", [By("--root"), No(FILES), No(FILES), By("files"), No(PROJECT)]),
     ("environment", "object", "none", [No(FILES), No(FILES), No(FILES), By("environment"), No(PROJECT)]),
     ("quota", "limits", "none", [No(FILES), No(FILES), No(FILES), By("quota"), No(PROJECT)]),
