@@ -94,4 +94,37 @@ export const tests = {
       await provider.close();
     }
   },
+
+  async "while a project is restored the page says so, and a message waits for it"({ page, url }) {
+    // As a slow computer, or a review of many changes.
+    await page.addInitScript(() => {
+      if (sessionStorage.getItem("slow") === null) return;
+      const post = Worker.prototype.postMessage;
+      Worker.prototype.postMessage = function (message, ...rest) {
+        const send = () => post.call(this, message, ...rest);
+        if (message.method === "snapshot") setTimeout(send, 1_500);
+        else send();
+      };
+    });
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("rename loanDays to seasonDays");
+    await page.waitForTimeout(300);
+    await page.evaluate(() => sessionStorage.setItem("slow", ""));
+    await reload(page);
+    await page.getByText("Restoring your project…").first().waitFor();
+    await app.input.waitFor();
+    assert.equal(await page.getByText("No file open").count(), 0);
+    assert.equal(await page.getByText(/Nothing to review|No changes to review/).count(), 0);
+    await app.input.fill("rename seasonDays to leaseDays");
+    await app.input.press("Enter");
+    await app.says("The message is sent when the project is open.");
+    await app.input.press("Enter");
+    await page.evaluate(() => sessionStorage.removeItem("slow"));
+    await app.finished(30_000);
+    const users = app.transcript.locator(".entry.user");
+    await users.filter({ hasText: "leaseDays" }).waitFor();
+    assert.equal(await users.count(), 2);
+    assert.equal(await app.input.inputValue(), "");
+  },
 };

@@ -27,6 +27,7 @@ import {
   hunksBefore,
   leaseHeld,
   notify,
+  opening,
   options,
   project,
   queue,
@@ -54,6 +55,7 @@ let nextNotice = 0;
 
 /** Sends the user's message with its additions. During a run the message joins that run. */
 export async function send(typed: string): Promise<void> {
+  if (opening.value !== null && !(await isOpened(typed))) return;
   const text = composed(typed, additions.value);
   if (text.trim() === "") return;
   if (engineOrNull() === null) {
@@ -66,6 +68,27 @@ export async function send(typed: string): Promise<void> {
   });
   if (chat.value.running) steer(text);
   else await run(text);
+}
+
+/** Whether a message waits for the project. */
+let held = false;
+
+/** Waits until the project is open. Returns false if the user has changed the message since, or it waits already. */
+async function isOpened(typed: string): Promise<boolean> {
+  if (held || typed.trim() === "") return false;
+  held = true;
+  notify("The message is sent when the project is open.");
+  await new Promise<void>((done) => {
+    const end = opening.subscribe((text) => {
+      if (text !== null) return;
+      setTimeout(() => {
+        end();
+        done();
+      });
+    });
+  });
+  held = false;
+  return draft.value === typed;
 }
 
 let nextQueued = 0;

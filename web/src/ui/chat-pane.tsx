@@ -237,6 +237,8 @@ function PendingBar() {
           <span class="pulse" />
           <Activity activity={activity} />
         </span>
+      ) : opening.value !== null ? (
+        <span class="faint">{opening.value}</span>
       ) : changes === 0 ? (
         <span class="faint">No changes to review</span>
       ) : (

@@ -67,7 +67,7 @@ function ViewTabs() {
         }}
       >
         {path === null ? (
-          "No file open"
+          (opening.value ?? "No file open")
         ) : (
           <>
             <span class="tab-folder">{reveal(folderOf(path))}</span>
@@ -151,13 +151,16 @@ function HunkBar() {
   const at = cursor.value.hunk;
   const none = hunks.length === 0;
   const elsewhere = none && totals.value.changes > 0;
-  const label = none
-    ? elsewhere
-      ? "No changes to review in this file"
-      : "Nothing to review"
-    : at < 0
-      ? plural(hunks.length, "change")
-      : `Change ${Math.min(at, hunks.length - 1) + 1} of ${hunks.length}`;
+  const label =
+    opening.value !== null
+      ? ""
+      : none
+        ? elsewhere
+          ? "No changes to review in this file"
+          : "Nothing to review"
+        : at < 0
+          ? plural(hunks.length, "change")
+          : `Change ${Math.min(at, hunks.length - 1) + 1} of ${hunks.length}`;
   return (
     <div class="file-bar" role="toolbar" aria-label="Changes in this file">
       <span class={none ? "faint" : ""}>{label}</span>

@@ -7,7 +7,18 @@ import { plural, signed } from "../hunk-text.js";
 import { keyName } from "../keys.js";
 import { memo } from "../memo.js";
 import { reveal } from "../reveal.js";
-import { closedFolders, dialog, files, filesShown, openPath, project, totals, unsaved, view } from "../store.js";
+import {
+  closedFolders,
+  dialog,
+  files,
+  filesShown,
+  opening,
+  openPath,
+  project,
+  totals,
+  unsaved,
+  view,
+} from "../store.js";
 import { type TreeRow, treeRows } from "../tree.js";
 import { Icon } from "./icons.js";
 import { ToolButton } from "./top-bar.js";
@@ -60,7 +71,7 @@ function ReviewButton() {
     >
       <span class="review-title">Review</span>
       {changes === 0 ? (
-        <span class="faint">Nothing to review</span>
+        <span class="faint">{opening.value === null ? "Nothing to review" : opening.value}</span>
       ) : (
         <span>
           {plural(changes, "change")} in {plural(fileCount, "file")} <span class="plus">{signed(added, "+")}</span>{" "}

@@ -16,7 +16,7 @@ import type { Hunk, ReviewFile } from "../engine.js";
 import { equalHunks } from "../equal-hunks.js";
 import { countLines, pendingHunks, plural, signed } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
-import { hunksBefore, lastOnly, options, project, steps, totals, unsaved, waiting } from "../store.js";
+import { hunksBefore, lastOnly, opening, options, project, steps, totals, unsaved, waiting } from "../store.js";
 import { baseName, folderOf } from "../tree.js";
 import { cardHeight, HunkCard, lastLine, replacedLines } from "./hunk-card.js";
 import { Icon } from "./icons.js";
@@ -249,6 +249,7 @@ function EqualChanges({ files }: { files: readonly ReviewFile[] }) {
 /** The end of a review: its next steps. The keyboard focus stays here, so that `u` takes the last decision back. */
 function NothingLeft() {
   const panel = useRef<HTMLDivElement>(null);
+  const busy = opening.value;
   const last = steps.value.done.at(-1);
   const count = unsaved.value.size;
   useEffect(() => {
@@ -267,8 +268,8 @@ function NothingLeft() {
       }}
     >
       <Icon name="accept" size={28} />
-      <p>Nothing to review.</p>
-      {count === 0 ? (
+      <p role={busy === null ? undefined : "status"}>{busy ?? "Nothing to review."}</p>
+      {busy !== null ? null : count === 0 ? (
         <p class="faint">What the assistant changes shows up here. Nothing of it is saved before you accept it.</p>
       ) : (
         <p>
