@@ -55,6 +55,13 @@ const KNOWN: Record<string, Known> = {
   },
 };
 
+/** An address that belongs to a web site. The engine reports it as a wrong setting. */
+const WEB_PAGE: Known = {
+  title: "The address answers with a web page, not as a model.",
+  steps: ["Check the base URL. A network that asks for a login first also answers like this."],
+  remedy: "settings",
+};
+
 /** The failures of a provider, by the kind that the engine reports. */
 const OF_PROVIDER: Record<string, Known> = {
   model_not_found: {
@@ -74,7 +81,7 @@ const OF_PROVIDER: Record<string, Known> = {
 
 /** Messages for tool calls whose own message tells the model how to behave. */
 const TOOL_MESSAGES: Record<string, string> = {
-  STALE_EPOCH: "You took this file back, so the assistant did not change it.",
+  STALE_EPOCH: "You took this file back, so the assistant did not change it. In the next task it can.",
 };
 
 /** Returns the page's own message for a failed tool call, or null if the tool's message fits. */
@@ -84,7 +91,8 @@ export function toolMessage(failure: Failure | null): string | null {
 
 /** Returns the explanation of a failure. */
 export function advise(failure: Failure): Advice {
-  const known = ofProvider(failure) ?? KNOWN[failure.code];
+  const isWebPage = failure.code === "configuration" && failure.message.includes("with a web page");
+  const known = isWebPage ? WEB_PAGE : (ofProvider(failure) ?? KNOWN[failure.code]);
   if (!known) return { title: failure.message, steps: failure.suggestions, details: null, remedy: null };
   const said = /It says: (.*?)\.?(?: The provider asks to wait .*)?$/s.exec(failure.message)?.[1];
   const wait = /asks to wait (\d+) s/.exec(failure.message)?.[1];

@@ -74,6 +74,8 @@ export interface LeaseEntry {
   readonly id: string;
   readonly path: string;
   readonly state: LeaseState;
+  /** Whether the assistant changed the file meanwhile, and did not only read it. */
+  readonly changed: boolean;
 }
 
 export type LeaseState = Extract<AgentEvent, { kind: "CANVAS_LEASE" }>["data"]["state"];
@@ -187,6 +189,8 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
       return { ...state, entries: endTool(state.entries, event.data), activity: "Thinking…" };
     case "CANVAS_LEASE":
       return recordLease(state, id, event.data.path, event.data.state);
+    case "FILE_CHANGED":
+      return recordChange(state, event.data.path);
     case "WARNING":
       return notice(state, id, "warning", { code: event.data.code, message: event.data.message, suggestions: [] });
     case "TURN_LIMIT":
@@ -335,11 +339,20 @@ function recordLease(state: ChatState, id: string, path: string, leaseState: Lea
   if (index > begun && known?.kind === "lease") {
     return { ...state, entries: entries.with(index, { ...known, state: leaseState }) };
   }
-  const entry: LeaseEntry = { kind: "lease", id, path, state: leaseState };
+  const entry: LeaseEntry = { kind: "lease", id, path, state: leaseState, changed: false };
   const last = entries.at(-1);
   // A text that still streams stays last, so that its next delta continues it.
   const streams = (last?.kind === "assistant" || last?.kind === "reasoning") && last.streaming;
   return { ...state, entries: entries.toSpliced(streams ? -1 : entries.length, 0, entry) };
+}
+
+/** Notes at the lease of the current run that its file was changed. */
+function recordChange(state: ChatState, path: string): ChatState {
+  const { entries } = state;
+  const index = entries.findLastIndex((entry) => startsRun(entry) || (entry.kind === "lease" && entry.path === path));
+  const known = entries[index];
+  if (known?.kind !== "lease" || known.changed) return state;
+  return { ...state, entries: entries.with(index, { ...known, changed: true }) };
 }
 
 type ToolEnd = Extract<AgentEvent, { kind: "TOOL_CALL_END" }>["data"];

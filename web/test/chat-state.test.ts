@@ -116,6 +116,17 @@ test("a run's lease on a file is one entry, which shows the latest state", () =>
   assert.deepEqual(shown(twice), ["user", "released", "end", "user", "preempted"]);
 });
 
+test("a lease says whether its file was changed in the run, or only read", () => {
+  const lease: Plain = ["CANVAS_LEASE", { path: "a.md", state: "held", epoch: 2 }];
+  const change = (path: string): Plain => ["FILE_CHANGED", { path, revision: 1, pending_hunks: 1 }];
+  const changed = (state: ChatState) =>
+    state.entries.flatMap((entry) => (entry.kind === "lease" ? [entry.changed] : []));
+  assert.deepEqual(changed(play(ASK, lease, change("b.md"))), [false]);
+  assert.deepEqual(changed(play(ASK, lease, change("a.md"))), [true]);
+  assert.deepEqual(changed(play(ASK, lease, END, ASK, lease, change("a.md"))), [false, true]);
+  assert.deepEqual(changed(play(ASK, lease, END, ASK, change("a.md"))), [false]);
+});
+
 test("a lease that is reported while text streams does not split the text", () => {
   const start: Plain = ["ASSISTANT_TEXT_START", {}];
   const state = play(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { advise } from "../src/advice.js";
 import type { Hunk } from "../src/engine.js";
-import { hunkSummary, withoutBreak } from "../src/hunk-text.js";
+import { dependentsText, hunkSummary, withoutBreak } from "../src/hunk-text.js";
 
 /** A hunk from lines like "16 - text", "17 + text" or "  text". */
 function hunk(lines: readonly string[], keptByUser = false): Hunk {
@@ -57,4 +57,15 @@ test("a provider's failure names its cause, its own words and the remedy that he
   assert.deepEqual(limited.steps, ["It says: slow down.", "Try again in 60 minutes."]);
   assert.equal(limited.remedy, "retry");
   assert.equal(of("invalid_request", "rejected (400). It says: too large").remedy, "settings");
+});
+
+test("the changes that depend on a hunk are named, the user's own as such", () => {
+  const cases = [
+    [1, 0, "1 later change depends on it."],
+    [3, 0, "3 later changes depend on it."],
+    [3, 1, "3 later changes depend on it, 1 of them your own."],
+    [1, 1, "Your own later change depends on it."],
+    [2, 2, "2 later changes of your own depend on it."],
+  ] as const;
+  for (const [count, fromUser, expected] of cases) assert.equal(dependentsText(count, fromUser), expected);
 });

@@ -279,10 +279,15 @@ function Activity({ activity }: { activity: string }) {
   const silent = now.value - lastEvent;
   const isSilent = server !== null && silent > SILENCE_MS;
   const seconds = Math.max(0, Math.floor((now.value - began) / 1_000));
+  const hasBegun = chat.value.entries.at(-1)?.kind !== "user";
+  const host = isSilent ? new URL(server).host : "";
+  const text = !isSilent ? activity : hasBegun ? `Nothing more from ${host}` : `No answer yet from ${host}`;
   return (
     <>
-      {isSilent ? `No answer yet from ${new URL(server).host}` : activity}{" "}
-      {seconds > 0 && <span class="faint">{duration(seconds)}</span>}
+      <span class="activity-text" title={text}>
+        {text}
+      </span>{" "}
+      {seconds > 0 && <span class="faint activity-time">{duration(seconds)}</span>}
     </>
   );
 }

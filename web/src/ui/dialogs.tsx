@@ -1,6 +1,6 @@
 /** The dialogs, of which at most one is open. */
 
-import { plural } from "../hunk-text.js";
+import { dependentsText } from "../hunk-text.js";
 import { keyName } from "../keys.js";
 import { reveal } from "../reveal.js";
 import { type Dialog, dialog } from "../store.js";
@@ -101,10 +101,7 @@ function DependentsDialog({ dialog: { dependents, answer } }: { dialog: Extract<
   };
   return (
     <Modal title="Later changes depend on this one" onCancel={() => close(null)}>
-      <p>
-        {plural(count, "later change")} {count === 1 ? "depends" : "depend"} on it
-        {fromUser > 0 && `, ${fromUser} of them yours`}.
-      </p>
+      <p>{dependentsText(count, fromUser)}</p>
       <div class="modal-foot">
         <button class="button" type="button" onClick={() => close(null)}>
           Cancel

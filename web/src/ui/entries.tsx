@@ -59,7 +59,7 @@ function Notice({ entry }: { entry: NoticeEntry }) {
   return (
     <div class={`entry notice ${entry.level}`} role={entry.level === "error" ? "alert" : "note"}>
       <p>
-        <Icon name="warning" size={14} /> {reveal(title)} <code>{entry.failure.code}</code>
+        <Icon name="warning" size={14} /> {reveal(title)}
       </p>
       {steps.length > 0 && (
         <ul>
@@ -68,10 +68,13 @@ function Notice({ entry }: { entry: NoticeEntry }) {
           ))}
         </ul>
       )}
-      {details !== null && (
+      {(details !== null || entry.level === "error") && (
         <details>
           <summary>Details</summary>
-          <p>{reveal(details)}</p>
+          {details !== null && <p>{reveal(details)}</p>}
+          <p>
+            Code: <code>{entry.failure.code}</code>
+          </p>
         </details>
       )}
       {remedy !== null && (
@@ -113,14 +116,31 @@ function EditButton({ entry }: { entry: UserEntry }) {
   );
 }
 
-function Lease({ entry: { path, state } }: { entry: LeaseEntry }) {
+function Lease({ entry: { path, state, changed } }: { entry: LeaseEntry }) {
   const name = <span title={path}>{baseName(path)}</span>;
   return (
     <div class="entry lease" data-state={state}>
-      {state === "held" && <>The assistant is working on {name}.</>}
-      {state === "released" && <>The assistant worked on {name}.</>}
-      {state === "preempted" && <>You took {name} back from the assistant.</>}
-      {state === "expired" && <>The assistant stopped working on {name}.</>}
+      {state === "held" && (
+        <>
+          The assistant is {changed ? "working on" : "reading"} {name}.
+        </>
+      )}
+      {state === "released" && (
+        <>
+          The assistant {changed ? "worked on" : "read"} {name}.
+        </>
+      )}
+      {state === "preempted" && (
+        <>
+          You took {name} back. The assistant changes it again from the next task on: after the end of this one, or stop
+          this one.
+        </>
+      )}
+      {state === "expired" && (
+        <>
+          The assistant stopped {changed ? "working on" : "reading"} {name}.
+        </>
+      )}
     </div>
   );
 }

@@ -88,7 +88,8 @@ export function FindDialog({ mode }: { mode: "files" | "text" }) {
             aria-selected={index === at}
             onClick={() => open(item)}
           >
-            <span class="found-name">
+            <span class="found-name" title={item.path}>
+              {item.line !== null && <span class="faint">{reveal(folderOf(item.path))}</span>}
               {reveal(baseName(item.path))}
               {item.line !== null && <span class="faint">:{item.line}</span>}
             </span>
@@ -96,13 +97,19 @@ export function FindDialog({ mode }: { mode: "files" | "text" }) {
           </div>
         ))}
       </div>
-      <p class="faint" role="status">
-        {found.length === 0
-          ? query === "" && inText
-            ? "Type to search."
-            : "Nothing found."
-          : plural(found.length, "result")}
-      </p>
+      <div class="modal-foot">
+        <p class="faint" role="status">
+          {found.length === 0
+            ? query === "" && inText
+              ? "Type to search."
+              : "Nothing found."
+            : plural(found.length, "result")}
+        </p>
+        <span class="spacer" />
+        <button class="button" type="button" onClick={closeDialog}>
+          Close
+        </button>
+      </div>
     </Modal>
   );
 }
