@@ -65,7 +65,8 @@ impl<'a> CurrentRun<'a> {
         run
     }
 
-    /// Handles a text of the user. While tools run (`working`), `continue` changes nothing.
+    /// Handles a text of the user. While tools run (`working`) or after an instruction, `continue` changes nothing: the
+    /// instruction goes on after a text that was cut off, and a finished one has only its result to repeat.
     fn hear(&mut self, text: &str, working: bool) {
         // The contents of mentioned files follow the user's own words.
         let text = if text.starts_with(ATTACHED) { "" } else { text };
@@ -74,7 +75,10 @@ impl<'a> CurrentRun<'a> {
             self.open_file = Some(path);
         }
         // The session's warning about repeated calls is not the user's.
-        if text.trim().is_empty() || text.starts_with("Loop detected:") || (working && is_continue(text)) {
+        if text.trim().is_empty() || text.starts_with("Loop detected:") {
+            return;
+        }
+        if is_continue(text) && (working || self.instruction.is_ok()) {
             return;
         }
         self.instruction = parse(text);

@@ -388,6 +388,44 @@ fn the_last_message_decides_and_only_continue_goes_on() {
 }
 
 #[test]
+fn continue_goes_on_after_a_text_that_was_cut_off() {
+    let mut messages = vec![Message::user("rename Alpha to Beta")];
+    let goes_on = |messages: &[Message]| ask(&[messages, &[Message::user("continue")]].concat()).message;
+    // The run was stopped before the first word, and in the middle of the first text.
+    assert_eq!(goes_on(&messages).tool_calls()[0].arguments["pattern"], "\\bAlpha\\b");
+    let cut = Message::assistant("Offline stand-in model (no AI): looking");
+    let first = [messages.clone(), vec![cut.clone()]].concat();
+    assert_eq!(goes_on(&first).tool_calls()[0].arguments["pattern"], "\\bAlpha\\b");
+    // It was stopped in a text after a call.
+    messages.push(ask(&messages).message);
+    let id = messages[1].tool_calls()[0].id.clone();
+    let result =
+        ToolResult { tool_call_id: id, name: "grep".to_owned(), content: json!("a.rs"), is_error: false, image: None };
+    messages.push(Message::tool_results(vec![result]));
+    messages.push(cut);
+    assert_eq!(goes_on(&messages).tool_calls()[0].arguments, json!({"file_path": "a.rs"}));
+    // Without an instruction there is nothing to go on with.
+    let answer = ask(&[Message::user("hello"), Message::user("continue")]).message;
+    assert!(answer.tool_calls().is_empty() && answer.text().contains("rename Alpha to Beta"));
+}
+
+#[test]
+fn continue_after_a_finished_instruction_changes_nothing_again() {
+    let mut project = Project::new(&[("a.rs", "alpha\n")]);
+    let mut messages = vec![Message::user("rename Missing to Beta")];
+    messages.push(ask(&messages).message);
+    let call = messages[1].tool_calls()[0].clone();
+    let content = Value::String(project.run(&call.name, &call.arguments).unwrap());
+    let result = ToolResult { tool_call_id: call.id.clone(), name: call.name, content, is_error: false, image: None };
+    messages.push(Message::tool_results(vec![result]));
+    messages.push(ask(&messages).message);
+    messages.push(Message::user("continue"));
+    let answer = ask(&messages).message;
+    assert!(answer.tool_calls().is_empty());
+    assert!(answer.text().contains("Found no `Missing`"), "{}", answer.text());
+}
+
+#[test]
 fn a_message_after_one_without_an_answer_replaces_it() {
     // The adapter sends both as blocks of one message.
     let answer = ask(&[Message::user("rename Alpha to Beta"), Message::user("hello")]).message;
