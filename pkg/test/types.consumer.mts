@@ -214,3 +214,6 @@ agent.close();
   using scoped = await Agent.create();
   scoped.canvas.takeBack();
 }
+
+declare const reason: string | undefined;
+await Agent.create({ approve: () => ({ decision: "deny", reason }) });

@@ -92,3 +92,13 @@ log.split(1, 2)?.[0] satisfies number | undefined;
   using scoped = edit.loadLog(log.save());
   scoped.undo()?.edits[0]?.inserted satisfies string[] | undefined;
 }
+
+declare const flag: boolean | undefined;
+declare const path: string | undefined;
+const patches: PatchInput[] = [
+  { format: "v4a", text: "", overwrite: flag },
+  { format: "unified", text: "", path },
+  { format: "replace", path: "a", oldText: "", newText: "", replaceAll: flag },
+  { format: "lines", path: "a", edits: [], expectedHash: path },
+];
+patches.length;

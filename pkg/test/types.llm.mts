@@ -92,3 +92,28 @@ client.close();
   using scoped = await Client.create({ providers: [own] });
   scoped.providers satisfies string[];
 }
+
+// A value that may be missing is passed on as it is.
+declare const maybe: { text?: string; ms?: number; flag?: boolean };
+const { text, ms, flag } = maybe;
+const passing: CustomProvider = {
+  name: "passing",
+  async *stream() {
+    yield { type: "stream_start", id: text, model: text };
+    yield { type: "tool_call", id: text, name: "x", arguments: {} };
+    yield { type: "finish", usage: undefined, reason: undefined };
+  },
+};
+await Client.create({ providers: [passing], env: undefined });
+await client.generate({
+  model: "m",
+  timeout: { totalMs: ms, perStepMs: ms },
+  response_format: { type: "json_schema", json_schema: {}, strict: flag },
+  messages: [
+    {
+      role: "user",
+      name: text,
+      content: [{ kind: "image", url: text, data: text, media_type: text, detail: undefined, file_name: text }],
+    },
+  ],
+});

@@ -81,18 +81,18 @@ export interface Truncated {
 /** A patch, in one of five formats. */
 export type PatchInput =
   /** The format of `apply_patch`: hunks are located by their lines. `overwrite`: create and move may replace files. */
-  | { format: "v4a"; text: string; overwrite?: boolean }
+  | { format: "v4a"; text: string; overwrite?: boolean | undefined }
   /**
    * A unified diff. `unified`: every hunk must match exactly at its line number. `located`: line numbers are hints, and
    * hunks are located by their lines. `path` replaces the file name in the headers.
    */
-  | { format: "unified" | "located"; text: string; path?: string }
+  | { format: "unified" | "located"; text: string; path?: string | undefined }
   /**
    * Replaces a string, which must occur exactly once unless `replaceAll` is set. An empty `oldText` creates the file.
    */
-  | { format: "replace"; path: string; oldText: string; newText: string; replaceAll?: boolean }
+  | { format: "replace"; path: string; oldText: string; newText: string; replaceAll?: boolean | undefined }
   /** Replaces, inserts and deletes lines by line number. */
-  | { format: "lines"; path: string; edits: readonly LinesEdit[]; expectedHash?: string };
+  | { format: "lines"; path: string; edits: readonly LinesEdit[]; expectedHash?: string | undefined };
 
 /** One edit by line number. All line numbers refer to the text before all edits. */
 export interface LinesEdit {

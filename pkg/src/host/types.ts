@@ -30,7 +30,11 @@ export interface ApprovalRequest {
  * The user's decision. `always` also allows similar calls for the rest of the session: the same command, or any call of
  * the same tool. The model is shown `reason`.
  */
-export type ApprovalAnswer = "allow" | "always" | "deny" | { decision: "allow" | "always" | "deny"; reason?: string };
+export type ApprovalAnswer =
+  | "allow"
+  | "always"
+  | "deny"
+  | { decision: "allow" | "always" | "deny"; reason?: string | undefined };
 
 /** Asks the user about a tool call. */
 export type Approve = (request: ApprovalRequest) => ApprovalAnswer | Promise<ApprovalAnswer>;

@@ -8,15 +8,15 @@ export type Role = "system" | "user" | "assistant" | "tool" | "developer";
 
 /** An image, an audio recording or a document, by URL or by its bytes. */
 export interface MediaData {
-  url?: string;
+  url?: string | undefined;
   /** The bytes in base64. */
-  data?: string;
+  data?: string | undefined;
   /** Media type, e.g. `image/png`. */
-  media_type?: string;
+  media_type?: string | undefined;
   /** Images only. */
-  detail?: "auto" | "low" | "high";
+  detail?: "auto" | "low" | "high" | undefined;
   /** Documents only. */
-  file_name?: string;
+  file_name?: string | undefined;
 }
 
 /** A tool call that the model requests. */
@@ -26,9 +26,9 @@ export interface ToolCall {
   /** The parsed arguments, or the raw string if it is not valid JSON. */
   arguments: unknown;
   /** The arguments as received. */
-  raw_arguments?: string;
+  raw_arguments?: string | undefined;
   /** Whether the arguments are free text instead of JSON. */
-  custom?: boolean;
+  custom?: boolean | undefined;
   /** Data of the provider, which must be sent back unchanged. */
   provider_data?: unknown;
 }
@@ -39,14 +39,14 @@ export interface ToolResult {
   name: string;
   content: unknown;
   is_error: boolean;
-  image?: MediaData;
+  image?: MediaData | undefined;
 }
 
 /** Reasoning, with the data that the provider requires when it is sent back. */
 export interface ThinkingData {
   text: string;
-  signature?: string;
-  provider?: string;
+  signature?: string | undefined;
+  provider?: string | undefined;
   provider_data?: unknown;
 }
 
@@ -63,7 +63,7 @@ export type ContentPart =
 export interface Message {
   role: Role;
   content: ContentPart[];
-  name?: string;
+  name?: string | undefined;
 }
 
 /** The definition of a tool for the model. */
@@ -108,7 +108,7 @@ export interface Request {
   tool_choice?: ToolChoice | undefined;
   response_format?:
     | { type: "text" | "json" }
-    | { type: "json_schema"; json_schema: object; strict?: boolean }
+    | { type: "json_schema"; json_schema: object; strict?: boolean | undefined }
     | undefined;
   temperature?: number | undefined;
   top_p?: number | undefined;
@@ -179,16 +179,16 @@ export type StreamEvent =
  */
 export type ProviderEvent =
   | StreamEvent
-  | { type: "stream_start"; id?: string; model?: string }
+  | { type: "stream_start"; id?: string | undefined; model?: string | undefined }
   | { type: "text_start" | "text_end" | "reasoning_start" | "reasoning_end" }
   | { type: "text_delta" | "reasoning_delta"; delta: string }
   /** `arguments` is the value, or its JSON text. */
-  | { type: "tool_call"; id?: string; name: string; arguments: unknown }
+  | { type: "tool_call"; id?: string | undefined; name: string; arguments: unknown }
   /** Must be the last event. A missing `reason` is derived. */
   | {
       type: "finish";
-      reason?: FinishKind;
-      usage?: Partial<TokenUsage> & Pick<TokenUsage, "input_tokens" | "output_tokens">;
+      reason?: FinishKind | undefined;
+      usage?: (Partial<TokenUsage> & Pick<TokenUsage, "input_tokens" | "output_tokens">) | undefined;
     };
 
 /**
@@ -266,7 +266,7 @@ export interface ClientOptions {
   /**
    * Environment variables, e.g. `process.env`. Each API key among them, such as `ANTHROPIC_API_KEY`, adds its provider.
    */
-  env?: Readonly<Record<string, string | undefined>>;
+  env?: Readonly<Record<string, string | undefined>> | undefined;
   defaultProvider?: string | undefined;
   /**
    * Model that responds if the default provider fails, calls an unknown tool or writes arguments that do not match their
@@ -294,7 +294,7 @@ export interface GenerateOptions extends CallOptions, Omit<Request, "messages" |
   maxToolRounds?: number | undefined;
   /** `false`: failed calls are not retried. */
   retry?: RetryPolicy | false | undefined;
-  timeout?: { totalMs?: number; perStepMs?: number } | undefined;
+  timeout?: { totalMs?: number | undefined; perStepMs?: number | undefined } | undefined;
 }
 
 /** One model call, and the results of the tool calls it requested. */
