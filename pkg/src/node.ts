@@ -20,7 +20,7 @@ export { fileStore } from "./sessions/file-store.js";
 export async function fromDirectory(path: string, options: ImportOptions = {}): Promise<Record<string, Bytes>> {
   requireText("the path", path);
   const gathered = new Gathered(options);
-  await onFolder(() => takeBelow(path, "", gathered));
+  await onFolder(() => takeBelow(path, "", gathered), gathered);
   return gathered.files();
 }
 

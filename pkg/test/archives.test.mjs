@@ -392,6 +392,27 @@ test("a folder on disk is imported and exported", async (t) => {
   );
 });
 
+test("an exception of a filter reaches the caller as it is, from every source", async (t) => {
+  const path = await folder(t);
+  await node.toDirectory(path, FILES);
+  const picked = Object.defineProperty(new File(["x"], "a.js"), "webkitRelativePath", { value: "shop/a.js" });
+  const archive = await toZip(FILES);
+  // An error code of Node does not make it an error of the folder.
+  for (const thrown of [new Error("mine"), Object.assign(new Error("mine"), { code: "ENOENT" }), undefined, "text"]) {
+    const filter = () => {
+      throw thrown;
+    };
+    for (const work of [
+      () => node.fromDirectory(path, { filter }),
+      () => fromDirectory([picked], { filter }),
+      () => fromZip(archive, { filter }),
+    ]) {
+      const caught = await work().then(assert.fail, (error) => ({ error }));
+      assert.ok(Object.is(caught.error, thrown), String(caught.error));
+    }
+  }
+});
+
 test("links on disk are neither followed nor written through", async (t) => {
   const outside = await folder(t);
   await writeFile(join(outside, "secret"), "secret");

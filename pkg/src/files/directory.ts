@@ -36,8 +36,9 @@ export async function fromDirectory(
 ): Promise<Record<string, Bytes>> {
   const gathered = new Gathered(options);
   const { kind, [Symbol.iterator]: list } = Object(source) as { kind?: unknown; [Symbol.iterator]?: unknown };
-  if (list !== undefined) await onFolder(() => takePicked(source as Iterable<PickedFile>, gathered));
-  else if (kind === "directory") await onFolder(() => takeBelow(source as unknown as Directory, "", gathered));
+  if (list !== undefined) await onFolder(() => takePicked(source as Iterable<PickedFile>, gathered), gathered);
+  else if (kind === "directory")
+    await onFolder(() => takeBelow(source as unknown as Directory, "", gathered), gathered);
   else throw invalid("the source must be a directory handle or a list of files");
   return gathered.files();
 }

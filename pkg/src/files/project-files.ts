@@ -43,6 +43,7 @@ export class Gathered {
   readonly #filter: (path: string) => boolean;
   readonly #maxBytes: number;
   readonly #maxFiles: number;
+  #thrown: { exception: unknown } | undefined;
   #bytes = 0;
 
   constructor(options: ImportOptions) {
@@ -54,7 +55,17 @@ export class Gathered {
   }
 
   wants(path: string): boolean {
-    return this.#filter(path);
+    try {
+      return this.#filter(path);
+    } catch (exception) {
+      this.#thrown = { exception };
+      throw exception;
+    }
+  }
+
+  /** Returns whether the caller's filter threw this exception. */
+  isOfFilter(exception: unknown): boolean {
+    return this.#thrown !== undefined && Object.is(this.#thrown.exception, exception);
   }
 
   /** Number of bytes until the limit. */
@@ -140,12 +151,12 @@ const CODES: Readonly<Record<string, string>> = {
   SecurityError: "permission_denied",
 };
 
-/** Runs `work` on a folder, and converts exceptions to {@link EmendError}s. */
-export async function onFolder<T>(work: () => Promise<T>): Promise<T> {
+/** Runs `work` on a folder, and converts exceptions to {@link EmendError}s, except those of the filter of `gathered`. */
+export async function onFolder<T>(work: () => Promise<T>, gathered?: Gathered): Promise<T> {
   try {
     return await work();
   } catch (cause) {
-    if (cause instanceof EmendError) throw cause;
+    if (cause instanceof EmendError || gathered?.isOfFilter(cause)) throw cause;
     const { code, name, message } = Object(cause) as { code?: unknown; name?: unknown; message?: unknown };
     throw new EmendError(
       CODES[String(code)] ?? CODES[String(name)] ?? "io_error",
