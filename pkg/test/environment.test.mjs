@@ -501,6 +501,21 @@ test("an environment is initialized before the first run, and again after a fail
   assert.equal(n, 2);
 });
 
+test("every exception of a method is reported with its subject", async (t) => {
+  const fails = () => {
+    throw new Error("lost");
+  };
+  const silent = await create(t, mapped(SHOP, { initialize: fails }));
+  const { error } = await silent.run("hello").result;
+  assert.match(error.message, /`initialize` failed: lost$/);
+  const listing = await create(t, mapped(SHOP, { list: fails }));
+  await assert.rejects(listing.files.list(), /`list` failed: lost$/);
+  const { read } = mapped(SHOP);
+  const broken = (path) => (path === "src/cart.js" ? 5 : read(path));
+  const reading = await create(t, mapped(SHOP, { read: broken }));
+  await assert.rejects(reading.files.grep("cents"), /src\/cart\.js: `read` must return a Uint8Array.*; it returned 5/);
+});
+
 test("a host's own glob and grep are used, and their results are matched again", async (t) => {
   const asked = [];
   const finds =

@@ -7,7 +7,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
-import { Agent, isEmendError, memoryStore } from "emend";
+import { Agent, indexedDbStore, isEmendError, memoryStore } from "emend";
 import { fileStore } from "emend/node";
 import { collect, scripted } from "./support.mjs";
 
@@ -143,6 +143,21 @@ test("a damaged line of a saved session is counted in the list and reported when
     assert.deepEqual([value.kind, value.data.code], ["WARNING", "session_damaged"]);
     again.close();
   }
+});
+
+test("a missing store or database is reported with the one to use", async () => {
+  const agent = await Agent.create({ model: says("1") });
+  await agent.run("one").result;
+  await assert.rejects(agent.newSession(), (error) => {
+    assert.match(error.message, /`newSession` keeps the last session in a `store`.*`memoryStore\(\)`/);
+    return isEmendError(error, "configuration");
+  });
+  agent.close();
+  const store = indexedDbStore();
+  for (const call of [() => store.load("a"), () => store.names(), () => store.append("a", "x\n")]) {
+    await assert.rejects(call, (error) => isEmendError(error, "unsupported") && /`fileStore\(/.test(error.message));
+  }
+  await assert.rejects(Agent.sessions(store), /fileStore/);
 });
 
 test("a removed session is not begun again without its beginning", async () => {

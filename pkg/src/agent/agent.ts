@@ -164,6 +164,10 @@ export class Agent {
     if (!(Number.isInteger(turns) && turns >= 0))
       throw new EmendError("invalid_argument", "`turns` must be a whole number");
     if (this.turns().length === 0) return;
+    if (!this.#bridge.hasStore) {
+      const why = "`newSession` keeps the last session in a `store`, and the agent has none";
+      throw new ConfigError("configuration", `${why}; create it with one, e.g. \`memoryStore()\``);
+    }
     const id = this.sessionId;
     await this.#bridge.callAsync((handle) => handle.resume(id, true, turns));
   }

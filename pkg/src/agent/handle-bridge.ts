@@ -31,6 +31,10 @@ export class HandleBridge {
     this.handle = wasm.call(create);
   }
 
+  get hasStore(): boolean {
+    return this.store !== undefined;
+  }
+
   /**
    * Calls a synchronous method that returns JSON, and parses the JSON. `work` runs inside the guard: it only makes the
    * call.

@@ -45,8 +45,21 @@ export function codeOf(thrown: unknown, operation: string): Meaning {
   return MEANINGS.get(code as string) ?? MEANINGS.get(name as string) ?? { code: "io_error" };
 }
 
+/** The methods behind operations of other names. */
+const METHODS: Readonly<Record<string, string>> = { contents: "read", rules: "read", walk: "list" };
+
 /** Encodes an exception as JSON for the core. */
-export function exceptionJson(thrown: unknown, operation: string): string {
+export function exceptionJson(thrown: unknown, operation: string, path: string): string {
   const { code, reason } = codeOf(thrown, operation);
-  return toJson({ code, message: reason ?? messageOf(thrown) }) as string;
+  const message = reason ?? messageOf(thrown);
+  const isNamed = reason !== undefined || path !== "" || thrown instanceof NamedError || message.startsWith("`");
+  const method = METHODS[operation] ?? operation;
+  return toJson({ code, message: isNamed ? message : `\`${method}\` failed: ${message}` }) as string;
+}
+
+/** A failed read of one of several files. The message names the file. */
+export class NamedError extends Error {
+  constructor(path: string, thrown: unknown) {
+    super(`${path}: ${messageOf(thrown)}`, { cause: thrown });
+  }
 }

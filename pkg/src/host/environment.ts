@@ -3,7 +3,7 @@
 import { bytesOf } from "../bytes.js";
 import { ConfigError, EmendError } from "../errors.js";
 import type { Bytes } from "../files/types.js";
-import { codeOf, exceptionJson } from "./environment-errors.js";
+import { codeOf, exceptionJson, NamedError } from "./environment-errors.js";
 import type { ExecutionEnvironment, FileStat } from "./environment-types.js";
 import { FailedWrites } from "./failed-writes.js";
 import { gather, type Item, unfit } from "./gathering.js";
@@ -119,7 +119,7 @@ export class HostFiles {
       else if (run !== undefined && this.#hurried.has(run)) limit(false);
       else this.#writing.set(limit, run);
       this.#do(operation, path, given, abort.signal)
-        .then(resolve, (thrown: unknown) => reject(exceptionJson(thrown, operation)))
+        .then(resolve, (thrown: unknown) => reject(exceptionJson(thrown, operation, path)))
         .finally(() => {
           over = true;
           ended();
@@ -192,7 +192,11 @@ export class HostFiles {
       case "read":
         return this.#readOrKept(path, signal);
       case "contents":
-        return mapConcurrent((given as string).split("\0"), (file) => orSkipped(this.#readOrKept(file, signal)));
+        return mapConcurrent((given as string).split("\0"), (file) =>
+          orSkipped(this.#readOrKept(file, signal)).catch((thrown: unknown) => {
+            throw new NamedError(file, thrown);
+          }),
+        );
       case "write":
         if (path === "") throw new EmendError("invalid_argument", "the path is the root");
         return this.#write(path, given as Bytes, signal);

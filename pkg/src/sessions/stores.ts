@@ -167,6 +167,11 @@ export function memoryStore(): SessionStore {
   };
 }
 
+function noDatabase(): EmendError {
+  const suggestions = ["in Node use `fileStore(directory)` of `emend/node`", "use `memoryStore()`"];
+  return new EmendError("unsupported", `there is no IndexedDB here; ${suggestions[0]}`, { suggestions });
+}
+
 /** One record of the database: the lines of one `append`, and the length of the document after it. */
 interface Piece {
   name: string;
@@ -186,6 +191,8 @@ export function indexedDbStore(database = "emend"): SessionStore {
   let opening: Promise<IDBDatabase> | undefined;
   const open = (): Promise<IDBDatabase> => {
     opening ??= new Promise<IDBDatabase>((resolve, reject) => {
+      // Not when the store is created: that may happen while a page is rendered on a server.
+      if (globalThis.indexedDB === undefined) throw noDatabase();
       const request = indexedDB.open(database, 1);
       request.onupgradeneeded = () => {
         request.result.createObjectStore(TABLE, { autoIncrement: true }).createIndex("name", "name");

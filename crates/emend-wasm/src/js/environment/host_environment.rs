@@ -45,6 +45,8 @@ pub(super) fn environment_error(path: String, thrown: &JsValue) -> EnvError {
     match code {
         Code::NotFound => EnvError::NotFound { path, suggestions: Vec::new() },
         Code::InvalidArgument => EnvError::InvalidPath { path, reason },
+        // The root has no name, and not every operation has a path.
+        _ if path.is_empty() => environment_error("the environment".to_owned(), thrown),
         Code::PermissionDenied => EnvError::PermissionDenied { path, reason },
         Code::LimitReached => EnvError::LimitReached { path, reason },
         _ => EnvError::Io { path, reason },
