@@ -89,7 +89,7 @@ export class Files {
   /**
    * Returns the lines of the visible files that match a regular expression, sorted by path and line. Lines are matched
    * one by one, without their line endings. Hidden files, binary files and files that `.gitignore` excludes are
-   * skipped.
+   * skipped, and files that the environment refuses to read.
    *
    * The regular expression engine is the agent's own: its time is linear in the text for every pattern, and it has
    * neither look-around nor back-references.

@@ -79,7 +79,8 @@ export interface ExecResult {
  * The model is shown the exceptions of these methods. The error code is derived from an `error.code` of Node (`ENOENT`,
  * `EACCES`, `EISDIR`, `ENOTDIR`, `EEXIST`, `ENOSPC`, `EROFS`, …) or of this package, or from the name of a
  * `DOMException` (`NotFoundError`, `NotAllowedError`, `TypeMismatchError`, `QuotaExceededError`, …). Every other
- * exception has code `io_error`.
+ * exception has code `io_error`. A search skips files and directories that are gone or that may not be read
+ * (`permission_denied`); it fails with every other exception.
  *
  * The agent compares the content of a file before it writes it. If a change of several files fails, the files that were
  * already written are restored. If that fails too, `data.originals` of the error has their texts by path, and the next
