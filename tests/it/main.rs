@@ -3,6 +3,8 @@
 //! Every module is marked `#[cfg(test)]` although only tests are built here: clippy recognizes test code by this mark.
 
 #[cfg(test)]
+mod canvas_apis;
+#[cfg(test)]
 #[cfg(not(target_family = "wasm"))]
 mod host_tests;
 #[cfg(test)]

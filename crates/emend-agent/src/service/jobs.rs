@@ -81,6 +81,15 @@ pub trait Jobs: MaybeSend + MaybeSync {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    /// Ends a claimed job that cannot be run, because its parameters are wrong. The result has the reason.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`]; the job is then claimed again.
+    fn refuse<'a>(&'a self, _claim: &'a Claim, _result: Value) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Waits for changes by other servers. Changes between two calls count for the next one.
     fn woken(&self) -> BoxFuture<'_, Woken> {
         Box::pin(std::future::pending())

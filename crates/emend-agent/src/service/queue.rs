@@ -57,7 +57,15 @@ async fn claim(inner: &Shared<Inner>, jobs: &Shared<dyn Jobs>) {
 
 /// Starts a claimed job. A job that cannot be started goes to another server when its claim ends.
 async fn start(inner: &Shared<Inner>, jobs: &Shared<dyn Jobs>, claim: Claim) {
-    let Ok(job) = job_of(inner, &claim).await else { return };
+    let job = match job_of(inner, &claim).await {
+        Ok(job) => job,
+        Err(error) if matches!(error.code, Code::InvalidArgument | Code::NotFound) => {
+            // Another server would find the same. If this fails, it tells so.
+            drop(jobs.refuse(&claim, json!({ "status": "failed", "error": error.body() })).await);
+            return;
+        }
+        Err(_) => return,
+    };
     let slot = inner.slot(&job.session_id);
     let task = loop {
         let listener = inner.hub.listen();
@@ -109,6 +117,9 @@ async fn job_of(inner: &Shared<Inner>, claim: &Claim) -> ApiResult<JobRecord> {
         return Ok(known);
     }
     let instruction = claim.params["instruction"].as_str().unwrap_or_default().trim().to_owned();
+    if instruction.is_empty() {
+        return Err(ApiError::new(Code::InvalidArgument, "the task has no instruction"));
+    }
     let session = match claim.params["session_id"].as_str() {
         Some(id) => inner.session(id).await?,
         None => new_session(inner, &claim.task_id).await?,
@@ -123,9 +134,6 @@ async fn job_of(inner: &Shared<Inner>, claim: &Claim) -> ApiResult<JobRecord> {
         control: JobControl { input: Some(message), ..JobControl::default() },
         ..JobRecord::default()
     };
-    if job.instruction.is_empty() {
-        return Err(ApiError::new(Code::InvalidArgument, "the task has no instruction"));
-    }
     inner
         .add_job(&session.session_id, job.clone(), |session, job, changes| {
             if session.title.is_empty() {

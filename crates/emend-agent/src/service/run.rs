@@ -54,6 +54,8 @@ fn run_budget(session: &SessionRecord, job: &JobRecord) -> RunBudget {
 pub(super) async fn run(inner: &Shared<Inner>, task: Task) {
     let outcome = drive(inner, &task).await;
     let ended = match outcome {
+        // A server that lost the job has continued the conversation; the next one reads it again.
+        Ok(Outcome::Ended(end)) if task.is_shared && end.is_overtaken() && task.claim.attempt < ATTEMPTS_MAX => Ok(()),
         Ok(Outcome::Ended(end)) => finish(inner, &task, *end).await,
         Ok(Outcome::Left) => Ok(()),
         Ok(Outcome::Over) => end_work(inner, &task).await,
@@ -100,6 +102,13 @@ struct End {
     began: u64,
     /// Use that is stored already.
     stored: Spent,
+}
+
+impl End {
+    /// Returns whether another process has continued the conversation meanwhile.
+    fn is_overtaken(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| error.code == Code::Conflict.as_str())
+    }
 }
 
 /// An opened job.

@@ -4,11 +4,13 @@
 //! what other processes have saved, and saves its own line logs before it leaves. Without a gate, the lock of this
 //! process is enough.
 
+use emend_edit::line_log::LineLog;
 use emend_llm::{CancelToken, Shared};
 use futures::future::{Either, select};
 use futures::lock::MutexGuard;
 
 use super::error::WorkspaceError;
+use super::runs::lost_in_crash;
 use super::snapshot::{RootEntry, RootGate, RootRight};
 use super::state::Workspace;
 use crate::environment::FilePath;
@@ -130,15 +132,18 @@ impl Workspace {
         self.visible(path).await
     }
 
-    /// Returns the files that a call of a run has changed, whether or not the changes are in effect.
+    /// Returns the files that a call of a run has changed, also if the user has taken the changes back since. A change that
+    /// was lost in a crash does not count.
     pub(crate) fn files_of_call(&self, run_id: u64, call_id: &str) -> Vec<FilePath> {
         let run = run_id.to_string();
         let is_of_call =
             |edit: &str| edit.strip_prefix(call_id).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let was_made = |log: &LineLog| {
+            let lost = lost_in_crash(log);
+            let mut changes = log.changes();
+            changes.any(|change| change.meta.run == run && is_of_call(&change.meta.edit) && !lost.contains(&change.id))
+        };
         let state = self.state();
-        let changed = state.files.iter().filter(|(_, entry)| {
-            entry.log.changes().any(|change| change.meta.run == run && is_of_call(&change.meta.edit))
-        });
-        changed.map(|(path, _)| path.clone()).collect()
+        state.files.iter().filter(|(_, entry)| was_made(&entry.log)).map(|(path, _)| path.clone()).collect()
     }
 }

@@ -252,7 +252,7 @@ impl Workspace {
 }
 
 /// Returns the agent's changes that did not reach the disk, because the process was killed before.
-fn lost_in_crash(log: &LineLog) -> BTreeSet<ChangeId> {
+pub(super) fn lost_in_crash(log: &LineLog) -> BTreeSet<ChangeId> {
     if cfg!(target_family = "wasm") {
         return BTreeSet::new();
     }

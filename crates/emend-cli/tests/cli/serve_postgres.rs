@@ -54,10 +54,15 @@ fn a_job_of_a_killed_server_goes_on_and_ends_once() {
     let project = project();
     let store = database.database();
     project.run(&["db", "migrate", "--store", &store]).assert_ok();
+    let mut word = "colour".to_owned();
     for ms in [0, 5, 20, 60] {
+        // The edit of the job before is pending.
+        let next = format!("color{ms}");
+        let instruction = format!("rename {word} to {next} in notes.md");
+        word = next;
         let mut server = Server::start(&project, &["--store", &store, "--job-lease", "1"]);
         let session = server.ok("POST", "/api/agent/sessions", &json!({}));
-        let body = json!({ "session_id": session["session_id"], "instruction": RENAME });
+        let body = json!({ "session_id": session["session_id"], "instruction": instruction });
         let job = server.ok("POST", "/api/agent/run", &body)["job_id"].as_str().unwrap().to_owned();
         std::thread::sleep(Duration::from_millis(ms));
         kill(&mut server.child);

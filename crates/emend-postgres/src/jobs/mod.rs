@@ -8,6 +8,10 @@
 #[cfg(unix)]
 #[cfg(absurd)]
 mod host_tests;
+#[cfg(test)]
+#[cfg(unix)]
+#[cfg(absurd)]
+mod server_tests;
 mod servers;
 
 pub use servers::{RootLock, ServerJobs, ServerOptions};

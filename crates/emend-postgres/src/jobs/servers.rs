@@ -168,6 +168,15 @@ impl Jobs for ServerJobs {
         Box::pin(self.rows("SELECT emend.release_claim($1::text::uuid)", &claim.id))
     }
 
+    fn refuse<'a>(&'a self, claim: &'a Claim, result: Value) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let database = &self.jobs.database;
+            let sql = "SELECT emend.end_job($1::text::uuid, $2::text::jsonb)";
+            let done = database.rows(sql, &[&claim.id, &super::encoded(&result)]).await;
+            done.map(drop).map_err(|failure| failure.into_store_error(database.name()))
+        })
+    }
+
     fn woken(&self) -> BoxFuture<'_, Woken> {
         Box::pin(async move {
             let mut notices = self.notices.lock().await;

@@ -108,23 +108,29 @@ fn cargo_mutants(repo: &Repo) -> Result<Done> {
     Ok(Done::Installed(wanted))
 }
 
-/// Creates a Python environment with a JSON Schema validator and a generator of HTTP requests, for a few extra tests.
+/// Creates a Python environment for a few extra tests: a JSON Schema validator, a generator of HTTP requests, and a
+/// worker of other programs.
 fn python(repo: &Repo) -> Result<Done> {
     let folder = repo.path("target/py");
     let python = folder.join("bin/python");
-    let imports =
-        |limit| succeeds(command(&python, repo.root()).args(["-c", "import jsonschema, schemathesis"]), limit);
+    let imports = |limit| {
+        succeeds(
+            command(&python, repo.root()).args(["-c", "import jsonschema, schemathesis, absurd_sdk, psycopg"]),
+            limit,
+        )
+    };
     if imports(Duration::from_secs(30)) {
-        return Ok(Done::Skipped("jsonschema and schemathesis in target/py".to_owned()));
+        return Ok(Done::Skipped("jsonschema, schemathesis and absurd-sdk in target/py".to_owned()));
     }
     let made = succeeds(command("python3", repo.root()).args(["-m", "venv"]).arg(&folder), Duration::from_secs(120));
     let mut pip = command(&python, repo.root());
     pip.args(["-m", "pip", "install", "--quiet", "jsonschema", "schemathesis==4.32.5"]);
+    pip.args(["absurd-sdk==0.5.1", "psycopg[binary]"]);
     if made && succeeds(&mut pip, Duration::from_secs(180)) {
-        return Ok(Done::Installed("jsonschema and schemathesis in target/py".to_owned()));
+        return Ok(Done::Installed("jsonschema, schemathesis and absurd-sdk in target/py".to_owned()));
     }
     Ok(Done::Missing(
-        "python3 with venv, jsonschema and schemathesis could not be set up; the checks that use it are skipped"
+        "python3 with venv, jsonschema, schemathesis and absurd-sdk could not be set up; their checks are skipped"
             .to_owned(),
     ))
 }

@@ -128,3 +128,24 @@ fn a_text_that_the_user_restores_between_two_processes_is_a_rejection() {
     block_on(next.workspace.accept_all(None)).unwrap();
     assert_eq!(disk(&next), original);
 }
+
+#[test]
+fn an_edit_that_a_crash_took_back_was_not_made_by_its_call() {
+    let saved = Shared::new(Saved::default());
+    let mut world = World::new(FIXTURE, Mode::Direct);
+    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
+    let workspace = Workspace::new(files, Mode::Direct, Shared::new(TickingClock::default()));
+    world.workspace = Shared::new(workspace.with_saver(Shared::clone(&saved) as Shared<dyn SaveSnapshot>));
+    let run = world.workspace.begin_run();
+    let before = disk(&world);
+    edit(&world);
+    let after = disk(&world);
+    let calls = |world: &World| world.workspace.files_of_call(run, "call").len();
+    assert_eq!((calls(&world), world.workspace.files_of_call(run + 1, "call").len()), (3, 0));
+    assert_eq!(world.workspace.files_of_call(run, "cal").len(), 0, "a part of the id");
+    let snapshot = saved.0.lock().first().cloned().unwrap();
+    assert_eq!(calls(&next_process(&after, snapshot.clone())), 3);
+    assert_eq!(calls(&next_process(&before, snapshot)), 0, "nothing reached the disk");
+    undo(&world);
+    assert_eq!(calls(&world), 3, "the user's undo is no reason to make the edit again");
+}

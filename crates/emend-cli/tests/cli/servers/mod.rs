@@ -5,7 +5,9 @@
 mod fleet;
 mod model;
 mod proxy;
+mod python;
 mod random;
+mod users;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -81,7 +81,9 @@ impl State {
         self.n_requests.fetch_add(1, Ordering::Relaxed);
         *self.in_flight.lock().unwrap().entry(server).or_default() += 1;
         let (least, most) = self.latency_ms;
-        std::thread::sleep(Duration::from_millis(least + self.random.below(most - least + 1)));
+        let is_asleep = request["messages"].to_string().contains("sleep for a minute");
+        let latency_ms = if is_asleep { 60_000 } else { least + self.random.below(most - least + 1) };
+        std::thread::sleep(Duration::from_millis(latency_ms));
         *self.in_flight.lock().unwrap().entry(server).or_default() -= 1;
         let chunks: String = response(&request).iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
         let mut stream = reader.into_inner();
@@ -93,31 +95,39 @@ impl State {
     }
 }
 
-/// Returns the chunks of the response: a call for a new instruction, and a text after its result.
+/// Returns the chunks of the response to the last message of the user: a call for `append WORD to FILE` or `ask me`, and a
+/// text after the result of a call or for an answer.
 fn response(request: &Value) -> Vec<Value> {
     let messages = request["messages"].as_array().unwrap();
     let instruction = messages.iter().rev().find(|message| message["role"] == "user").unwrap();
-    let text = instruction["content"].to_string();
-    let mut words = text.rsplit("append ").next().unwrap().split([' ', '"', '\\']);
-    let (word, file) = (words.next().unwrap(), words.nth(1).unwrap());
+    let text = instruction["content"].as_str().map_or_else(|| instruction["content"].to_string(), str::to_owned);
+    let is_new = messages.last().unwrap()["role"] == "user";
+    let word = text.split("append ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or("ask");
     let chunk = |delta: Value, finish: Option<&str>| {
         json!({
             "id": format!("chat-{word}"), "object": "chat.completion.chunk", "model": "m", "created": 1,
             "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }],
         })
     };
-    let is_new = messages.last().unwrap()["role"] == "user";
-    let first = if is_new {
-        let arguments = json!({ "file_path": file, "old_string": "END", "new_string": format!("{word}\nEND") });
-        let function = json!({ "name": "edit_file", "arguments": arguments.to_string() });
+    let call = |name: &str, arguments: Value| {
+        let function = json!({ "name": name, "arguments": arguments.to_string() });
         let call = json!({ "index": 0, "id": format!("call_{word}"), "type": "function", "function": function });
         chunk(json!({ "role": "assistant", "content": null, "tool_calls": [call] }), None)
-    } else {
-        chunk(json!({ "role": "assistant", "content": format!("appended {word}") }), None)
+    };
+    let say = |text: String| chunk(json!({ "role": "assistant", "content": text }), None);
+    let is_call = is_new && (word != "ask" || text.contains("ask me"));
+    let first = match word {
+        "ask" if is_call => call("clarify_user", json!({ "question": "Which colour" })),
+        "ask" => say(format!("the answer was {}", text.trim())),
+        _ if is_call => {
+            let file = text.rsplit(' ').next().unwrap().trim();
+            call("edit_file", json!({ "file_path": file, "old_string": "END", "new_string": format!("{word}\nEND") }))
+        }
+        _ => say(format!("appended {word}")),
     };
     let usage = json!({
         "id": "u", "object": "chat.completion.chunk", "model": "m", "created": 1, "choices": [],
         "usage": { "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 },
     });
-    vec![first, chunk(json!({}), Some(if is_new { "tool_calls" } else { "stop" })), usage]
+    vec![first, chunk(json!({}), Some(if is_call { "tool_calls" } else { "stop" })), usage]
 }

@@ -1,0 +1,135 @@
+//! Requests of the user to any server: approvals, answers and cancellations of a job that another one runs.
+
+use std::time::{Duration, Instant};
+
+use emend_postgres::harness::TestServer;
+use serde_json::{Value, json};
+
+use super::fleet::Fleet;
+use super::model::Model;
+use super::{ledger, project, word};
+use crate::support::Project;
+
+struct Bench<'a> {
+    database: &'a TestServer,
+    address: String,
+    fleet: Fleet<'a>,
+}
+
+impl Bench<'_> {
+    fn post(&self, path: &str, body: &Value) -> Value {
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            match self.fleet.send("POST", path, body) {
+                Some((200..300, reply)) => return reply,
+                reply => assert!(Instant::now() < until, "{path}: {reply:?}"),
+            }
+        }
+    }
+
+    /// Starts a job in a new session of a mode; returns its path.
+    fn job(&self, mode: &str, instruction: &str) -> String {
+        let session = self.post("/api/agent/sessions", &json!({ "mode": mode }));
+        let body = json!({ "session_id": session["session_id"], "instruction": instruction });
+        format!("/api/agent/jobs/{}", self.post("/api/agent/run", &body)["job_id"].as_str().unwrap())
+    }
+
+    fn wait(&self, job: &str, is_there: impl Fn(&Value) -> bool) -> Value {
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            let state = self.fleet.get(job);
+            if is_there(&state) {
+                return state;
+            }
+            assert!(Instant::now() < until, "{state}");
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    fn wait_for(&self, job: &str, status: &str) -> Value {
+        self.wait(job, |state| state["status"] == status)
+    }
+
+    /// Returns how often each type of event is in a job.
+    fn count(&self, job: &str, kind: &str) -> usize {
+        let page = self.fleet.get(&format!("{job}/events?limit=5000"));
+        page["events"].as_array().unwrap().iter().filter(|event| event["type"] == kind).count()
+    }
+
+    fn tasks(&self, state: &str) -> String {
+        let sql = format!("SELECT count(*) FROM absurd.t_emend WHERE state = '{state}'");
+        self.database.query(&self.address, &sql).unwrap()
+    }
+}
+
+fn bench<'a>(database: &'a TestServer, project: &'a Project, model: &'a Model) -> Bench<'a> {
+    let address = database.database();
+    project.run(&["db", "migrate", "--store", &address]).assert_ok();
+    let fleet = Fleet::start(project, model, &address, 2, 11);
+    Bench { database, address, fleet }
+}
+
+#[test]
+fn a_job_that_waits_for_the_user_holds_no_server() {
+    let Some(database) = TestServer::shared() else { return };
+    let (project, model) = (project(1), Model::start(11, (5, 20)));
+    let bench = bench(database, &project, &model);
+    for decision in ["allow", "deny"] {
+        let before = project.read(&ledger(0));
+        let word = word(0, usize::from(decision == "deny"));
+        let job = bench.job("ask", &format!("append {word} to {}", ledger(0)));
+        let state = bench.wait_for(&job, "waiting_for_user");
+        assert_eq!((bench.tasks("sleeping"), bench.tasks("running")), ("1".to_owned(), "0".to_owned()));
+        // Nobody waits in these processes.
+        (0..2).for_each(|server| bench.fleet.kill(server));
+        let call = &state["approvals"][0]["tool_call_id"];
+        bench.post(&format!("{job}/approve"), &json!({ "tool_call_id": call, "decision": decision }));
+        let state = bench.wait_for(&job, "completed");
+        assert_eq!(state["answer"], format!("appended {word}"));
+        let is_there = project.read(&ledger(0)) == before.replace("END", &format!("{word}\nEND"));
+        assert_eq!(is_there, decision == "allow", "{}", project.read(&ledger(0)));
+        for kind in ["approval.requested", "approval.resolved", "tool.call.requested", "tool.call.completed"] {
+            assert_eq!(bench.count(&job, kind), 1, "{kind} after {decision}");
+        }
+    }
+}
+
+#[test]
+fn a_question_is_answered_to_any_server() {
+    let Some(database) = TestServer::shared() else { return };
+    let (project, model) = (project(1), Model::start(12, (5, 20)));
+    let bench = bench(database, &project, &model);
+    let job = bench.job("direct", "ask me");
+    let state = bench.wait(&job, |state| state["question"].is_object());
+    assert_eq!((bench.tasks("sleeping"), bench.tasks("running")), ("1".to_owned(), "0".to_owned()));
+    (0..2).for_each(|server| bench.fleet.kill(server));
+    let answer = json!({ "question_id": state["question"]["question_id"], "answer": "blue" });
+    bench.post(&format!("{job}/clarify"), &answer);
+    let state = bench.wait_for(&job, "completed");
+    assert_eq!(state["answer"], "the answer was blue");
+    for kind in ["clarification.requested", "clarification.received", "job.started", "job.completed"] {
+        assert_eq!(bench.count(&job, kind), 1, "{kind}");
+    }
+}
+
+#[test]
+fn any_server_cancels_a_job() {
+    let Some(database) = TestServer::shared() else { return };
+    let (project, model) = (project(1), Model::start(13, (5, 20)));
+    let bench = bench(database, &project, &model);
+    // Each server is asked at least once with a great chance, whichever one runs the job.
+    for _ in 0..4 {
+        let job = bench.job("direct", "sleep for a minute");
+        bench.wait(&job, |state| state["status"] == "running" && !model.busy().is_empty());
+        let begun = Instant::now();
+        let reply = bench.post(&format!("{job}/cancel"), &Value::Null);
+        assert_eq!(reply["status"], "cancelled", "{reply}");
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+        assert_eq!(bench.count(&job, "job.cancelled"), 1);
+    }
+    let until = Instant::now() + Duration::from_secs(10);
+    while bench.tasks("completed") != "4" {
+        assert!(Instant::now() < until, "the queue has work of ended jobs");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

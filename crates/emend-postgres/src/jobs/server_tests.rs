@@ -1,0 +1,168 @@
+//! Jobs of two servers on one database: the fence in a commit, sessions that changed meanwhile, waits, and locks.
+
+use std::time::{Duration, Instant};
+
+use emend_agent::service::jobs::{Claim, Jobs as _};
+use emend_agent::service::store::{Commit, EventScope, NewEvent, Work, WorkChange};
+use emend_agent::service::{JobRecord, ServiceStore as _, SessionRecord};
+use emend_agent::store::StoreError;
+use serde_json::{Value, json};
+
+use super::servers::{ServerJobs, ServerOptions};
+use crate::PostgresServiceStore;
+use crate::database::Address;
+use crate::harness::TestServer;
+use crate::migrate;
+
+fn run<F: Future>(test: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+}
+
+/// Two servers, and the store that both use.
+struct Bench {
+    a: ServerJobs,
+    b: ServerJobs,
+    store: PostgresServiceStore,
+}
+
+impl Bench {
+    async fn open(server: &TestServer) -> Self {
+        let address = Address::parse(&server.database()).unwrap();
+        migrate(&address).await.unwrap();
+        let open = |name: &str| {
+            let (address, options) = (address.clone(), ServerOptions { name: name.to_owned(), lease_s: 1 });
+            async move { ServerJobs::open(&address, options).await.unwrap() }
+        };
+        Self { a: open("a").await, b: open("b").await, store: PostgresServiceStore::open(&address).await.unwrap() }
+    }
+
+    /// Stores one event of the job `j`, as a caller that has read the session at `cursor`.
+    async fn commit(&self, cursor: u64, work: Work) -> Result<u64, StoreError> {
+        let session = SessionRecord { session_id: "s".to_owned(), cursor, ..SessionRecord::default() };
+        let job = JobRecord { job_id: "j".to_owned(), session_id: "s".to_owned(), ..JobRecord::default() };
+        let events = vec![NewEvent { kind: "x".to_owned(), job_id: Some("j".to_owned()), data: Value::Null }];
+        let work = Some(Box::new(Work { job_id: "j".to_owned(), ..work }));
+        let done = self.store.commit(Commit { session, jobs: vec![job], events, work, ..Commit::default() }).await?;
+        Ok(done.session.cursor)
+    }
+
+    async fn submit(&self) {
+        let change = Some(WorkChange::Submit { key: "j".to_owned() });
+        assert_eq!(self.commit(0, Work { change, ..Work::default() }).await.unwrap(), 1);
+    }
+}
+
+fn under(claim: &Claim, steps: &[&str], change: Option<WorkChange>) -> Work {
+    let steps = steps.iter().map(|step| ((*step).to_owned(), json!({ "step": step }))).collect();
+    Work { claim: Some(claim.id.clone()), steps, change, ..Work::default() }
+}
+
+async fn claim(jobs: &ServerJobs) -> Claim {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        if let Some(claim) = jobs.claim(4).await.unwrap().pop() {
+            return claim;
+        }
+        assert!(Instant::now() < until, "no job");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn is_refused<T>(outcome: &Result<T, StoreError>) -> bool {
+    matches!(outcome, Err(StoreError::Conflict { .. }))
+}
+
+#[test]
+fn a_server_that_lost_its_claim_stores_nothing() {
+    let Some(server) = TestServer::shared() else { return };
+    run(async {
+        let bench = Bench::open(server).await;
+        bench.submit().await;
+        let first = claim(&bench.a).await;
+        assert_eq!(first.params, json!({ "job_id": "j" }));
+        assert_eq!(bench.commit(1, under(&first, &["llm:1"], None)).await.unwrap(), 2);
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        // Before another server has the job, and after that.
+        assert!(is_refused(&bench.commit(2, under(&first, &["llm:2"], None)).await));
+        assert!(is_refused(&bench.a.lock_root(Some(&first.id)).await));
+        let second = claim(&bench.b).await;
+        assert!(is_refused(&bench.commit(2, under(&first, &["llm:2"], None)).await));
+        assert!(is_refused(&bench.a.renew(&first).await));
+        assert_eq!(bench.b.recorded(&second).await.unwrap(), [("llm:1".to_owned(), json!({ "step": "llm:1" }))]);
+        drop(bench.b.lock_root(Some(&second.id)).await.unwrap());
+        let end = Some(WorkChange::End { result: json!({ "answer": "\0" }) });
+        assert_eq!(bench.commit(2, under(&second, &[], end)).await.unwrap(), 3);
+        let page = bench.store.events(&EventScope::All, 0, 10).await.unwrap();
+        assert_eq!(page.events.iter().map(|event| event.cursor).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(bench.a.claim(4).await.unwrap(), []);
+    });
+}
+
+#[test]
+fn a_session_that_another_server_changed_is_not_overwritten() {
+    let Some(server) = TestServer::shared() else { return };
+    run(async {
+        let bench = Bench::open(server).await;
+        bench.submit().await;
+        assert_eq!(bench.commit(1, Work::default()).await.unwrap(), 2);
+        assert!(is_refused(&bench.commit(1, Work::default()).await));
+        assert_eq!(bench.commit(2, Work::default()).await.unwrap(), 3);
+    });
+}
+
+#[test]
+fn a_waiting_job_is_claimed_after_its_answer_and_a_released_one_at_once() {
+    let Some(server) = TestServer::shared() else { return };
+    run(async {
+        let bench = Bench::open(server).await;
+        bench.submit().await;
+        let first = claim(&bench.a).await;
+        let answer = || "j:1".to_owned();
+        bench.commit(1, under(&first, &[], Some(WorkChange::Wait { answer: answer() }))).await.unwrap();
+        assert!(is_refused(&bench.commit(2, under(&first, &[], None)).await), "the server has left the job");
+        assert_eq!(bench.b.claim(4).await.unwrap(), []);
+        let change = Some(WorkChange::Answer { answer: answer() });
+        bench.commit(2, Work { change, ..Work::default() }).await.unwrap();
+        let second = claim(&bench.b).await;
+        bench.b.release(&second).await.unwrap();
+        let begun = Instant::now();
+        let third = claim(&bench.a).await;
+        assert!(begun.elapsed() < Duration::from_millis(900), "{:?}", begun.elapsed());
+        bench.a.refuse(&third, json!({ "error": "x" })).await.unwrap();
+        assert_eq!(bench.a.claim(4).await.unwrap(), []);
+    });
+}
+
+#[test]
+fn servers_take_turns_and_are_woken() {
+    let Some(server) = TestServer::shared() else { return };
+    run(async {
+        let bench = Bench::open(server).await;
+        for is_root in [true, false] {
+            let take = async |jobs: &ServerJobs| match is_root {
+                true => drop(jobs.lock_root(None).await.unwrap()),
+                false => drop(jobs.lock("s").await.unwrap()),
+            };
+            let (root, session) = match is_root {
+                true => (Some(bench.a.lock_root(None).await.unwrap()), None),
+                false => (None, bench.a.lock("s").await.unwrap()),
+            };
+            let waiting = tokio::time::timeout(Duration::from_millis(300), take(&bench.b)).await;
+            assert!(waiting.is_err(), "the other server has its turn");
+            drop((root, session));
+            tokio::time::timeout(Duration::from_secs(10), take(&bench.b)).await.unwrap();
+        }
+        // Both listen before the job comes.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        bench.submit().await;
+        let (mut named, mut has_work) = (false, false);
+        let until = Instant::now() + Duration::from_secs(10);
+        while !(named && has_work) {
+            let woken = bench.b.woken().await;
+            let Some(sessions) = woken.sessions else { continue };
+            named |= sessions.contains(&"s".to_owned());
+            has_work |= woken.has_work;
+            assert!(Instant::now() < until, "{sessions:?}");
+        }
+    });
+}
