@@ -158,7 +158,8 @@ def scenario(contract):
     call("Undo")
     call("Redo")
     call("Decide", {"decision": "accept", "all": True})
-    call("UserEdit", {"file_path": "other.md", "content": "one\ntwo\nthree\n"})
+    call("UserEdit", {"file_path": "other.md", "content": "one\ntwo\nthree\n", "save": False})
+    call("Save", {"file_paths": ["other.md"]})
     comment = {"file_path": "other.md", "start_line": 1, "end_line": 1, "text": "Why?"}
     comments = call("AddComment", comment, session_id=session_id)["comments"]
     call("RemoveComment", session_id=session_id, comment_id=comments[0]["comment_id"])

@@ -11,6 +11,7 @@ mod entry;
 mod files;
 mod metrics;
 mod openapi;
+mod openapi_links;
 mod path;
 mod rate;
 mod reference;

@@ -9,6 +9,8 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::openapi_links::links;
+
 type Schemas = BTreeMap<String, Value>;
 
 /// Returns the document as JSON.
@@ -42,7 +44,7 @@ pub fn document() -> String {
 fn operation(info: &OperationInfo, schemas: &Schemas) -> Value {
     let summary = info.summary.trim();
     let mut operation =
-        json!({ "operationId": info.operation.name(), "summary": summary, "responses": responses(info) });
+        json!({ "operationId": info.operation.name(), "summary": summary, "responses": responses(info, schemas) });
     let parameters: Vec<Value> = path_parameters(info.path).chain(query_parameters(info)).collect();
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
@@ -75,13 +77,18 @@ fn query_parameters(info: &OperationInfo) -> impl Iterator<Item = Value> {
     })
 }
 
-fn responses(info: &OperationInfo) -> Value {
+fn responses(info: &OperationInfo, schemas: &Schemas) -> Value {
     let (status, name) = info.reply;
     let kind = if info.is_stream { "text/event-stream" } else { "application/json" };
     let mut responses = Map::new();
     let description = if info.is_stream { "Events; `data:` of each message has the schema." } else { "Success." };
     let content = json!({ kind: { "schema": reference(name) } });
-    responses.insert(status.to_string(), json!({ "description": description, "content": content }));
+    let mut success = json!({ "description": description, "content": content });
+    let links = links(info.operation, schemas);
+    if !links.is_empty() {
+        success["links"] = links.into();
+    }
+    responses.insert(status.to_string(), success);
     let mut codes: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     // Every operation also answers a wrong argument, a wrong token, a foreign page, a large body and a busy client.
     let always =
@@ -130,8 +137,8 @@ fn schemas() -> Schemas {
         CanvasUserEdit, ChangeLogBody, CheckpointBody, CheckpointList, ClarifyRequest, CommentList, CommentRequest,
         CreateSession, DecideRequest, Diff3Body, Done, EditHunkRequest, ErrorBody, EventList, EventRecord,
         FollowUpList, JobEvents, JobList, JobRecord, JobState, JobTrace, ReviewBody, RewindReply, RewindRequest,
-        RollbackBody, RollbackReply, RunReply, RunRequest, ServiceLimits, SessionList, SessionRecord, SessionSnapshot,
-        SplitRequest, TextRequest, TouchedBody, UpdateSession, UserEditRequest
+        RollbackBody, RollbackReply, RunReply, RunRequest, SaveReply, SaveRequest, ServiceLimits, SessionList, SessionRecord, SessionSnapshot,
+        SplitRequest, StepRequest, TextRequest, TouchedBody, UpdateSession, UserEditRequest
     );
     add_all!(
         schemas, tools: CanvasEdited, CanvasLines, CanvasMatches, CheckOut, CheckedIn, Renewed

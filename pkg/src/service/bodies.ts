@@ -23,6 +23,8 @@ export interface ApplyReply {
   applied_files: AppliedFileBody[];
   /** State of the job. */
   status: JobStatus;
+  /** Files with unsaved edits: their accepted hunks wait for `POST /api/agent/save`, too. */
+  unsaved?: string[] | undefined;
 }
 
 /** Body of `POST /api/agent/apply`. */
@@ -76,6 +78,8 @@ export interface Buffer {
   revision: number;
   /** Text on disk; null if the file does not exist. */
   saved_content?: string | null | undefined;
+  /** Whether the file has edits that wait for `POST /api/agent/save`. */
+  unsaved: boolean;
 }
 
 /** The canvas and its lease. */
@@ -449,6 +453,8 @@ export interface DecideRequest {
   job_id?: string | null | undefined;
   /** Lines of hunks to decide on. The other lines stay as they are. */
   lines?: HunkLinesBody[] | null | undefined;
+  /** Whether the disk gets the result at once. Otherwise it waits for `POST /api/agent/save`, as does every change of a file that has unsaved edits. */
+  save?: boolean | undefined;
 }
 
 /** A decision on hunks. */
@@ -479,6 +485,8 @@ export interface Done {
 export interface EditHunkRequest {
   /** Id of the hunk. */
   hunk_id: string;
+  /** Whether the disk gets the result at once. Otherwise it waits for `POST /api/agent/save`, as does every change of a file that has unsaved edits. */
+  save?: boolean | undefined;
   /** Text in place of the lines that the hunk adds. */
   text: string;
 }
@@ -684,6 +692,8 @@ export interface ReviewBody {
   files: ReviewFileBody[];
   /** Workspace revision of this review. */
   revision: number;
+  /** Files with edits that wait for `POST /api/agent/save`, by path. */
+  unsaved?: string[] | undefined;
 }
 
 /** The pending hunks of one file. */
@@ -776,6 +786,8 @@ export interface RollbackBody {
   mode: RollbackModeName;
   /** Whether the reply says what a rollback would do, and nothing changes. */
   preview?: boolean | undefined;
+  /** Whether the disk gets the result at once. Otherwise it waits for `POST /api/agent/save`, as does every change of a file that has unsaved edits. */
+  save?: boolean | undefined;
 }
 
 /** The extent of a rollback. */
@@ -787,6 +799,8 @@ export interface RollbackReply {
   files: RolledBackFileBody[];
   /** `completed`; `conflict` if hunks stay for a decision by hand; `preview`. */
   status: string;
+  /** Files whose text waits for `POST /api/agent/save`. */
+  unsaved?: string[] | undefined;
 }
 
 /** The effect of a rollback on one file. */
@@ -823,6 +837,30 @@ export interface RunRequest {
   session_id: string;
   /** Settings of this job. */
   tool_config?: ToolConfig | undefined;
+}
+
+/** Reply of `POST /api/agent/save`. */
+export interface SaveReply {
+  /** Files that were written, by path. */
+  saved: SavedFileBody[];
+  /** Files that still have unsaved edits, by path. */
+  unsaved: string[];
+}
+
+/** Body of `POST /api/agent/save`. */
+export interface SaveRequest {
+  /** Files to save; all files with unsaved edits if absent. */
+  file_paths?: string[] | null | undefined;
+  /** Whether a file that another program has changed is saved, too, if that changed other lines. */
+  rebase?: boolean | undefined;
+}
+
+/** A file that was written. */
+export interface SavedFileBody {
+  /** Path of the file. */
+  file_path: string;
+  /** Workspace revision of the text. */
+  revision: number;
 }
 
 /** Limits of a service. 0 means unlimited. */
@@ -957,6 +995,12 @@ export interface SplitRequest {
   line: number;
 }
 
+/** Body of `POST /api/agent/undo` and `POST /api/agent/redo`. */
+export interface StepRequest {
+  /** Whether the disk gets the result at once. Otherwise it waits for `POST /api/agent/save`, as does every change of a file that has unsaved edits. */
+  save?: boolean | undefined;
+}
+
 /** Body of requests with one text. */
 export interface TextRequest {
   /** The text. */
@@ -1030,6 +1074,8 @@ export interface UserEditRequest {
   content: string | null;
   /** Path of the file. */
   file_path: string;
+  /** Whether the disk gets the file at once, with its earlier unsaved edits. Otherwise the text waits for `POST /api/agent/save`. */
+  save?: boolean | undefined;
 }
 
 /** How the edits of a session reach the disk. */
@@ -1093,13 +1139,15 @@ export interface Operations {
   /** Returns the changes of all files, or of one, by the agent and by the user. */
   ChangeLog: { input: { file_path?: string | undefined }; reply: ChangeLogBody };
   /** Undoes the user's last edit or decision. */
-  Undo: { input: NoInput; reply: ReviewBody };
+  Undo: { input: { body?: StepRequest | undefined }; reply: ReviewBody };
   /** Redoes the last undo. */
-  Redo: { input: NoInput; reply: ReviewBody };
+  Redo: { input: { body?: StepRequest | undefined }; reply: ReviewBody };
   /** Returns the text of a file: visible with pending edits, and on disk. */
   GetBuffer: { input: { file_path?: string | undefined }; reply: Buffer };
   /** Replaces the text of a file for the user. Pending edits of the agent since `base` are merged. */
   UserEdit: { input: { body: UserEditRequest }; reply: Buffer };
+  /** Writes the files with unsaved edits to the disk, without pending edits of the agent. */
+  Save: { input: { body?: SaveRequest | undefined }; reply: SaveReply };
   /** Lists the instructions that wait for the end of the current job. */
   ListFollowUps: { input: { session_id: string }; reply: FollowUpList };
   /** Queues an instruction. An idle session starts it at once. */
@@ -1184,6 +1232,7 @@ export const OPERATIONS: Readonly<Record<keyof Operations, string>> = {
   Redo: "POST /api/agent/redo",
   GetBuffer: "GET /api/agent/buffer",
   UserEdit: "POST /api/agent/user_edit",
+  Save: "POST /api/agent/save",
   ListFollowUps: "GET /api/agent/sessions/{session_id}/follow_ups",
   AddFollowUp: "POST /api/agent/sessions/{session_id}/follow_ups",
   EditFollowUp: "PATCH /api/agent/sessions/{session_id}/follow_ups/{follow_up_id}",

@@ -14,6 +14,7 @@ use emend_agent::service::api::{Method, OPERATIONS, OperationInfo, route};
 use futures::executor::block_on;
 use serde_json::{Map, Value, json};
 
+use crate::checklist::covers;
 use host::Bench;
 use http::HttpClient;
 use normal::Normal;
@@ -127,6 +128,7 @@ fn check(found: &Map<String, Value>) {
 
 #[tokio::test]
 async fn a_server_sends_the_same_replies() {
+    covers("service.sessions");
     let contract = contract();
     let client = HttpClient::start(Bench::new(&contract)).await;
     check(&replies(&client, &contract).await);

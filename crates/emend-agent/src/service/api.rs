@@ -300,13 +300,15 @@ operations! {
     /// Returns the changes of all files, or of one, by the agent and by the user.
     ChangeLog: Get "/api/agent/change_log", None, (200, "ChangeLogBody"), [("file_path", false, "Only changes of this file.")], [], false;
     /// Undoes the user's last edit or decision.
-    Undo: Post "/api/agent/undo", None, (200, "ReviewBody"), [], [NotFound, Conflict, Unsupported], false;
+    Undo: Post "/api/agent/undo", Some("StepRequest"), (200, "ReviewBody"), [], [NotFound, Conflict, Unsupported], false;
     /// Redoes the last undo.
-    Redo: Post "/api/agent/redo", None, (200, "ReviewBody"), [], [NotFound, Conflict, Unsupported], false;
+    Redo: Post "/api/agent/redo", Some("StepRequest"), (200, "ReviewBody"), [], [NotFound, Conflict, Unsupported], false;
     /// Returns the text of a file: visible with pending edits, and on disk.
     GetBuffer: Get "/api/agent/buffer", None, (200, "Buffer"), [("file_path", false, "Path of the file.")], [NotFound, PermissionDenied, Unsupported], false;
     /// Replaces the text of a file for the user. Pending edits of the agent since `base` are merged.
     UserEdit: Post "/api/agent/user_edit", Some("UserEditRequest"), (200, "Buffer"), [], [PermissionDenied, Unsupported], false;
+    /// Writes the files with unsaved edits to the disk, without pending edits of the agent.
+    Save: Post "/api/agent/save", Some("SaveRequest"), (200, "SaveReply"), [], [NotFound, Conflict, PermissionDenied, Unsupported], false;
     /// Lists the instructions that wait for the end of the current job.
     ListFollowUps: Get "/api/agent/sessions/{session_id}/follow_ups", None, (200, "FollowUpList"), [], [NotFound], false;
     /// Queues an instruction. An idle session starts it at once.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bodies::yes;
 use super::time::Timestamp;
 
 /// A checkpoint: the state of the files before a job.
@@ -79,6 +80,11 @@ pub struct RollbackBody {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(default = json!(false)))]
     pub preview: bool,
+    /// Whether the disk gets the result at once. Otherwise it waits for `POST /api/agent/save`, as does every change of a
+    /// file that has unsaved edits.
+    #[serde(default = "yes")]
+    #[cfg_attr(feature = "openapi", schema(default = json!(true)))]
+    pub save: bool,
 }
 
 /// The extent of a rollback.
@@ -100,6 +106,9 @@ pub struct RollbackReply {
     pub status: String,
     /// Affected files, by path.
     pub files: Vec<RolledBackFileBody>,
+    /// Files whose text waits for `POST /api/agent/save`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsaved: Vec<String>,
 }
 
 /// The effect of a rollback on one file.

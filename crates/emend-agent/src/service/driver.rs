@@ -1,6 +1,5 @@
 //! Jobs: start, answer, cancel, and the end of jobs that no process runs.
 
-use emend_edit::line_log::DependentsPolicy;
 use emend_llm::Shared;
 use futures::future::select;
 use serde_json::json;
@@ -16,6 +15,7 @@ use super::run::{end_with, fail, run};
 use super::slot::Slot;
 use super::task::Task;
 use super::text::{lines_of, of_rerun, with_context};
+use crate::environment::FilePath;
 use crate::error_code::Code;
 
 /// Time for which the reply to a cancellation waits for the end of the job, in milliseconds.
@@ -41,6 +41,7 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
     let _starting = slot.starting.lock().await;
     let session = inner.session(new.session_id).await?;
     check_can_start(inner, &session).await?;
+    inner.check_job_limit(&session.session_id).await?;
     wait_for_slot(inner, &slot).await?;
     let revision = inner.workspace.revision();
     let decisions = session.told_revision.and_then(|told| inner.workspace.decisions_since(told));
@@ -213,7 +214,9 @@ fn check_question(job: &JobRecord, question_id: &str) -> ApiResult<()> {
 }
 
 /// Takes the pending edits of a job in some files back and lets the agent propose them anew. Returns whether it started.
-pub(super) async fn rerun(inner: &Shared<Inner>, job_id: &str, files: &[String]) -> ApiResult<bool> {
+///
+/// Fails if edits of other jobs depend on them: without them, both lines would stand side by side.
+pub(super) async fn rerun(inner: &Shared<Inner>, job_id: &str, files: &[FilePath]) -> ApiResult<bool> {
     let job = inner.job(job_id).await?;
     let slot = inner.slot(&job.session_id);
     wait_for_slot(inner, &slot).await?;
@@ -223,17 +226,17 @@ pub(super) async fn rerun(inner: &Shared<Inner>, job_id: &str, files: &[String])
     if inner.shared_jobs().is_some() && inner.is_at_work(&session).await? {
         return Ok(false);
     }
-    let review = inner.review(Some(&job.runs)).files.into_iter();
-    let hunks = review.filter(|file| files.contains(&file.file_path)).flat_map(|file| file.hunks);
-    let hunks: Vec<String> = hunks.map(|hunk| hunk.hunk_id).collect();
-    inner.workspace.reject(&hunks, DependentsPolicy::OnlyThese).await?;
+    if let Err(error) = inner.workspace.withdraw(&job.runs, files).await {
+        return Err(inner.refused(error).await);
+    }
+    let files: Vec<String> = files.iter().map(ToString::to_string).collect();
     inner
         .change_job(job_id, |_, job, changes| {
             job.status = JobStatus::Running;
             job.n_reruns += 1;
             job.n_tool_calls_before = job.n_tool_calls;
             job.is_rerunning = true;
-            job.control.input = Some(of_rerun(&job.instruction, files));
+            job.control.input = Some(of_rerun(&job.instruction, &files));
             changes.event(job, "rerun.started", json!({ "n_reruns": job.n_reruns, "files": files }));
             changes.submit(job, format!("{}:{}", job.job_id, job.n_reruns));
             Ok(())

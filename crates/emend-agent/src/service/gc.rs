@@ -1,4 +1,4 @@
-//! Purging of ended jobs, and the limit on sessions.
+//! Purging of ended jobs, and the limits on sessions and on jobs that have not ended.
 //!
 //! Only jobs that have completed, failed or been cancelled are purged. Each purge is an event of its session, so nothing
 //! disappears silently. Sessions and conversations are never purged.
@@ -50,6 +50,29 @@ impl Inner {
         Ok(())
     }
 
+    /// Checks that a session may have another job: its ended jobs give way to it, the others do not.
+    pub(super) async fn check_job_limit(&self, session_id: &str) -> ApiResult<()> {
+        let max = self.limits.max_jobs_per_session;
+        if max == 0 {
+            return Ok(());
+        }
+        let jobs = self.store.jobs(session_id).await?;
+        let open: Vec<&JobRecord> = jobs.iter().filter(|job| !job.status.is_terminal()).collect();
+        if (open.len() as u64) < max {
+            return Ok(());
+        }
+        let oldest: Vec<_> = open
+            .iter()
+            .take(5)
+            .map(|job| json!({ "job_id": job.job_id, "status": job.status, "instruction": first_line(&job.instruction) }))
+            .collect();
+        let message = format!(
+            "{max} jobs of the session have not ended, which is the limit; accept or reject the edits of one of them"
+        );
+        let data = json!({ "limit": "max_jobs_per_session", "close": oldest });
+        Err(ApiError::new(Code::LimitReached, message).with_data(data))
+    }
+
     /// Checks that another session may become active.
     pub(super) async fn check_session_limit(&self) -> ApiResult<()> {
         let max = self.limits.max_sessions;
@@ -72,6 +95,10 @@ impl Inner {
         let message = format!("{max} sessions are active, which is the limit; archive one of them");
         Err(ApiError::new(Code::LimitReached, message).with_data(json!({ "limit": "max_sessions", "close": oldest })))
     }
+}
+
+fn first_line(text: &str) -> &str {
+    text.trim().lines().next().unwrap_or_default()
 }
 
 /// Purges jobs of all sessions.

@@ -6,7 +6,7 @@ use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 
 use super::api::ApiResult;
 use super::limits::ServiceLimits;
-use super::records::SessionRecord;
+use super::records::{Budget, SessionRecord};
 use crate::session::{SessionBuilder, SessionOptions};
 use crate::workspace::Workspace;
 
@@ -41,6 +41,11 @@ pub trait ServiceHost: MaybeSend + MaybeSync {
 
     /// Returns the name of the model of sessions that name none.
     fn default_model(&self) -> String;
+
+    /// Returns the limits that every job has, also if its session names none or larger ones.
+    fn job_budget(&self) -> Budget {
+        Budget::default()
+    }
 
     /// Starts a task that runs to its end.
     fn spawn(&self, task: BoxFuture<'static, ()>);

@@ -31,6 +31,7 @@ mod recorder;
 mod records;
 mod resume;
 mod review_body;
+mod review_requests;
 mod run;
 mod slot;
 pub mod store;
@@ -43,11 +44,10 @@ use emend_llm::{Clock, Random, Shared};
 
 pub use api::{ApiError, ApiRequest, ApiResponse, ApiResult, Method, OPERATIONS, Operation, OperationInfo};
 pub use bodies::{
-    AppliedFileBody, ApplyReply, ApplyRequest, ApproveDecision, ApproveRequest, Buffer, ChatMessage, CheckpointList,
-    CheckpointSummary, ClarifyRequest, CommentList, CommentRequest, CreateSession, DecideRequest, DecisionName,
-    DependentsName, Done, EditHunkRequest, EventList, FollowUpList, HunkLinesBody, JobEvents, JobList, JobState,
-    JobTrace, RewindReply, RewindRequest, RunReply, RunRequest, SessionList, SessionSnapshot, SplitRequest,
-    TextRequest, ToolConfig, TouchedBody, TouchedFileBody, TraceStep, UpdateSession, UserEditRequest,
+    ApproveDecision, ApproveRequest, ChatMessage, CheckpointList, CheckpointSummary, ClarifyRequest, CommentList,
+    CommentRequest, CreateSession, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, RewindReply,
+    RewindRequest, RunReply, RunRequest, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep,
+    UpdateSession,
 };
 pub use canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit, CanvasLineOperation,
@@ -67,6 +67,11 @@ pub use records::{
     JobRecord, JobStatus, OpenApproval, Question, SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,
 };
 pub use review_body::{ReviewBody, ReviewFileBody, ReviewHunkBody, ReviewLineBody};
+pub use review_requests::{
+    AppliedFileBody, ApplyReply, ApplyRequest, Buffer, DecideRequest, DecisionName, DependentsName, EditHunkRequest,
+    HunkLinesBody, SaveReply, SaveRequest, SavedFileBody, SplitRequest, StepRequest, TouchedBody, TouchedFileBody,
+    UserEditRequest,
+};
 pub use store::{MemServiceStore, ServiceStore};
 pub use time::Timestamp;
 
@@ -116,6 +121,7 @@ impl Service {
 
     fn build(parts: ServiceParts, jobs: Option<Shared<dyn Jobs>>) -> Self {
         let ServiceParts { workspace, host, store, conversations, clock, random, limits } = parts;
+        workspace.keep_waiting();
         Self {
             inner: Shared::new(Inner {
                 workspace,

@@ -142,6 +142,21 @@ pub struct Budget {
     pub duration_ms: u64,
 }
 
+impl Budget {
+    /// Returns the smaller one of each limit.
+    #[must_use]
+    pub fn within(&self, other: &Self) -> Self {
+        let least = |a: u64, b: u64| if a == 0 || b == 0 { a.max(b) } else { a.min(b) };
+        let is_set = |cost: &f64| *cost > 0.0;
+        let costs = [self.cost_usd, other.cost_usd].into_iter().filter(is_set);
+        Self {
+            tokens: least(self.tokens, other.tokens),
+            cost_usd: costs.reduce(f64::min).unwrap_or_default(),
+            duration_ms: least(self.duration_ms, other.duration_ms),
+        }
+    }
+}
+
 /// The use of models so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

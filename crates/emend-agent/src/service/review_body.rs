@@ -12,6 +12,9 @@ pub struct ReviewBody {
     pub revision: u64,
     /// Files with pending hunks, by path.
     pub files: Vec<ReviewFileBody>,
+    /// Files with edits that wait for `POST /api/agent/save`, by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsaved: Vec<String>,
 }
 
 /// The pending hunks of one file.
@@ -80,8 +83,8 @@ pub struct ReviewLineBody {
     pub spans: Vec<(usize, usize)>,
 }
 
-impl From<Review> for ReviewBody {
-    fn from(review: Review) -> Self {
+impl ReviewBody {
+    pub(super) fn of(review: Review, unsaved: Vec<String>) -> Self {
         let file = |file: crate::workspace::ReviewFile| ReviewFileBody {
             file_path: file.path.to_string(),
             operation: file.operation.to_owned(),
@@ -89,7 +92,7 @@ impl From<Review> for ReviewBody {
             removed: file.removed as u64,
             hunks: file.hunks.into_iter().map(ReviewHunkBody::from).collect(),
         };
-        Self { revision: review.revision, files: review.files.into_iter().map(file).collect() }
+        Self { revision: review.revision, files: review.files.into_iter().map(file).collect(), unsaved }
     }
 }
 

@@ -106,6 +106,27 @@ impl Workspace {
         }
     }
 
+    /// Rejects the pending hunks of `runs` in some files, as one step, so that the agent can propose them anew.
+    ///
+    /// Lines of the user stay, also those that depend on a rejected hunk.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::NeededLater`] if live hunks of other runs depend on one of them, or the error of the disk. Nothing
+    /// changes then.
+    pub async fn withdraw(&self, runs: &[u64], files: &[FilePath]) -> Result<(), ReviewError> {
+        let _writing = self.enter().await?;
+        let mut logs = Vec::new();
+        for path in files {
+            self.visible(path).await?;
+            let mut log = self.log_of(path).await?;
+            settle(path, &mut log, Vec::new(), &run_names(runs), self.clock.now_ms())
+                .map_err(|refused| self.apply_error(path, &log, refused))?;
+            logs.push((path.clone(), log));
+        }
+        self.commit_step(logs).await.map(drop)
+    }
+
     /// Returns the reason why hunks of a file were not applied.
     fn apply_error(&self, path: &FilePath, log: &LineLog, refused: Refused) -> ReviewError {
         let later = match refused {

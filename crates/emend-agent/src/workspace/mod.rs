@@ -28,6 +28,7 @@ mod snapshot;
 mod state;
 mod steps;
 mod told;
+mod unsaved;
 mod write;
 
 pub use apply::{Applied, AppliedFile, ApplyOptions};
@@ -50,6 +51,7 @@ pub use rollback::{
 pub use runs::{RunChanges, TextChange, UndoneRun};
 pub use snapshot::{FinishedStep, Missed, RootEntry, RootGate, RootRight, SaveSnapshot, Snapshot, SnapshotError};
 pub use state::{Mode, Workspace};
+pub use unsaved::SavedFile;
 pub use write::{EditStep, FileWrite, Texts, WrittenFile};
 
 #[cfg(test)]

@@ -114,11 +114,20 @@ pub struct Missed {
     pub later: Vec<Snapshot>,
 }
 
+/// A log that a write is about to install.
+pub(super) struct ExpectedLog<'a> {
+    pub(super) path: &'a FilePath,
+    pub(super) log: &'a LineLog,
+    /// The path that the file is moved from.
+    pub(super) moved_from: Option<&'a FilePath>,
+    /// Whether the disk keeps its text until the user saves.
+    pub(super) waits: bool,
+}
+
 /// The logs that a write is about to install.
 #[derive(Default)]
 pub(super) struct Expected<'a> {
-    /// Each log with its file's path and the path that the file is moved from.
-    pub(super) logs: Vec<(&'a FilePath, &'a LineLog, Option<&'a FilePath>)>,
+    pub(super) logs: Vec<ExpectedLog<'a>>,
     /// The step of the user that the write is, if it is one.
     pub(super) step: Option<&'a Step>,
 }
@@ -155,7 +164,8 @@ impl Snapshot {
     fn of(state: &State, expected: &Expected<'_>, includes: impl Fn(&FilePath, &Entry) -> bool) -> Self {
         let chosen = state.files.iter().filter(|(path, entry)| includes(path, entry));
         let files = chosen.map(|(path, entry)| {
-            let Entry { number, log, moved_from, changed_at, marks } = entry.clone();
+            // A process that opens the file next compares the log with the disk to see whether it waits for a save.
+            let Entry { number, log, moved_from, changed_at, marks, waits: _ } = entry.clone();
             (path.clone(), SavedEntry { number, log, moved_from, changed_at, marks })
         });
         let mut snapshot = Self {
@@ -166,14 +176,18 @@ impl Snapshot {
             files: map_of(files),
             done: state.done.clone(),
             undone: state.undone.clone(),
-            expected: expected.logs.iter().map(|(path, ..)| (*path).clone()).collect(),
+            expected: expected.logs.iter().filter(|file| !file.waits).map(|file| file.path.clone()).collect(),
             step: expected.step.cloned(),
         };
-        for &(path, log, moved_from) in &expected.logs {
+        for &ExpectedLog { path, log, moved_from, waits } in &expected.logs {
             let mut log = log.clone();
-            log.mark_saved();
             snapshot.revision += 1;
             let known = state.files.get(path);
+            // A log with several entries that are not on the disk yet would not be recognized after a crash: the disk
+            // must then still have the text that it had.
+            if !waits && known.is_none_or(|entry| !entry.waits) {
+                log.mark_saved();
+            }
             let number = known.map_or_else(
                 || {
                     snapshot.n_entries += 1;
@@ -231,7 +245,7 @@ impl Workspace {
         })?;
         state.saved_revision = changes.revision;
         state.saved.extend(changes.files.into_iter().map(|(path, entry)| (path, Some(entry.changed_at))));
-        state.saved.extend(expected.logs.iter().map(|(path, ..)| ((*path).clone(), None)));
+        state.saved.extend(expected.logs.iter().map(|file| (file.path.clone(), None)));
         Ok(())
     }
 
@@ -300,7 +314,7 @@ impl Workspace {
         state.expected_step = snapshot.step;
         let entry = |(path, saved)| {
             let SavedEntry { number, log, moved_from, changed_at, marks } = saved;
-            (path, Entry { number, log, moved_from, changed_at, marks })
+            (path, Entry { number, log, moved_from, changed_at, marks, waits: false })
         };
         state.files = map_of(snapshot.files.into_iter().map(entry));
         state.saved.clear();
@@ -313,6 +327,7 @@ impl Workspace {
         let Missed { whole, later } = missed;
         if let Some(whole) = whole {
             self.restore(whole).map_err(failed)?;
+            self.keep_waiting();
             let mut state = self.state();
             state.is_stale = false;
             state.saved = state.files.iter().map(|(path, entry)| (path.clone(), Some(entry.changed_at))).collect();
@@ -333,7 +348,8 @@ impl Workspace {
             for (path, saved) in changes.files {
                 let SavedEntry { number, log, moved_from, changed_at, marks } = saved;
                 state.saved.insert(path.clone(), Some(changed_at));
-                state.files.insert(path, Entry { number, log, moved_from, changed_at, marks });
+                let waits = !log.is_disk_saved();
+                state.files.insert(path, Entry { number, log, moved_from, changed_at, marks, waits });
             }
         }
         Ok(())

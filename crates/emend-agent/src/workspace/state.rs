@@ -93,6 +93,8 @@ pub struct Workspace {
     pub(super) saver: Option<Shared<dyn SaveSnapshot>>,
     /// Orders changes of this process and of others, if several processes share the root.
     pub(super) gate: Option<Shared<dyn RootGate>>,
+    /// Whether changes of the user wait for [`Workspace::save`].
+    pub(super) defers_saves: bool,
 }
 
 #[derive(Default)]
@@ -156,6 +158,8 @@ pub(super) struct Entry {
     pub(super) changed_at: u64,
     /// The workspace revision and the number of entries of the log after each change.
     pub(super) marks: Vec<(u64, usize)>,
+    /// Whether the text waits for [`Workspace::save`]: see [`Workspace::deferring_saves`].
+    pub(super) waits: bool,
 }
 
 impl Workspace {
@@ -176,6 +180,7 @@ impl Workspace {
             state: Shared::default(),
             saver: None,
             gate: None,
+            defers_saves: false,
         }
     }
 
@@ -244,6 +249,7 @@ impl Workspace {
             state: Shared::clone(&self.state),
             saver: self.saver.clone(),
             gate: self.gate.clone(),
+            defers_saves: self.defers_saves,
         }
     }
 

@@ -9,7 +9,7 @@ use emend_edit::text::{first_eol, split_lines};
 
 use super::context::WriteContext;
 use super::error::WorkspaceError;
-use super::snapshot::Expected;
+use super::snapshot::{Expected, ExpectedLog};
 use super::state::{Entry, Mode, State, Workspace};
 use super::steps::Step;
 use crate::environment::{Access, EnvError, FileChange, FilePath};
@@ -56,7 +56,7 @@ pub struct WrittenFile {
 pub type Texts = BTreeMap<String, Option<String>>;
 
 /// The log of a file after a write, before it replaces the old one.
-struct Staged {
+pub(super) struct Staged {
     path: FilePath,
     log: LineLog,
     /// Whether the file existed before the write.
@@ -65,6 +65,15 @@ struct Staged {
     moved_from: Option<FilePath>,
     /// For a file that was moved without a change: the lines of it that the session has read.
     known_lines: Option<Vec<(usize, usize)>>,
+    /// Whether the disk keeps its text until the user saves.
+    waits: bool,
+}
+
+impl Staged {
+    /// Returns a changed log without a write of the agent.
+    pub(super) fn of_log(path: FilePath, log: LineLog, waits: bool) -> Self {
+        Self { path, log, existed: false, after: None, moved_from: None, known_lines: None, waits }
+    }
 }
 
 impl Workspace {
@@ -149,6 +158,8 @@ impl Workspace {
                 after: write.text,
                 moved_from,
                 known_lines,
+                // A direct edit puts on the disk what the agent sees.
+                waits: status == Status::Pending && self.waits(path),
             });
         }
         self.verify_lease(context, &staged)?;
@@ -183,7 +194,7 @@ impl Workspace {
                 path: file.path.clone(),
                 hash,
             });
-            state.install(file.path.clone(), file.log);
+            state.install(file.path.clone(), file.log, file.waits);
             if let (Some(from), Some(entry)) = (file.moved_from, state.files.get_mut(&file.path)) {
                 entry.moved_from = Some(from);
             }
@@ -208,7 +219,8 @@ impl Workspace {
     /// Writes a file for the user. The edit always succeeds, preempts the canvas lease, and needs no acceptance.
     ///
     /// `base` is the visible text that the user edited, if known. Changes of the agent since then are merged; on
-    /// conflicting lines, the user's stay.
+    /// conflicting lines, the user's stay. The edit also saves earlier edits of the file that wait for
+    /// [`save`](Self::save), unless it waits itself.
     ///
     /// # Errors
     ///
@@ -229,28 +241,20 @@ impl Workspace {
             (Some(text), Some(base), Some(current)) if base != current => Some(favouring_ours(base, text, current)),
             (text, _, _) => text.map(str::to_owned),
         };
-        if text == current {
+        let is_edited = text != current;
+        if !is_edited && (self.defers_saves || !self.waits(&file)) {
             return Ok(file);
         }
         let mut log = self.log_of(&file).await?;
-        let meta = ChangeMeta { run: self.last_run().to_string(), edit: "user".to_owned(), at_ms: self.clock.now_ms() };
-        record(&mut log, Origin::User, meta, text.as_deref(), Status::Accepted);
-        let staged = [Staged {
-            path: file.clone(),
-            log,
-            existed: current.is_some(),
-            after: text,
-            moved_from: None,
-            known_lines: None,
-        }];
-        let step = Step::new(vec![file.clone()]);
-        self.save_all(&staged, false, Some(&step)).await?;
-        let mut state = self.state();
-        let [Staged { log, .. }] = staged;
-        state.install(file.clone(), log);
-        state.take_step(step);
-        drop(state);
-        self.share()?;
+        let mut step = None;
+        if is_edited {
+            let (run, at_ms) = (self.last_run().to_string(), self.clock.now_ms());
+            let meta = ChangeMeta { run, edit: "user".to_owned(), at_ms };
+            record(&mut log, Origin::User, meta, text.as_deref(), Status::Accepted);
+            step = Some(Step::new(vec![file.clone()]));
+        }
+        let staged = Staged::of_log(file.clone(), log, self.defers_saves);
+        self.save_staged(vec![staged], false, step).await?;
         Ok(file)
     }
 
@@ -273,14 +277,25 @@ impl Workspace {
         over_read_only: bool,
         step: Option<Step>,
     ) -> Result<(), WorkspaceError> {
-        let staged: Vec<Staged> = logs
-            .into_iter()
-            .map(|(path, log)| Staged { path, log, existed: false, after: None, moved_from: None, known_lines: None })
-            .collect();
+        let waits = |path: &FilePath| self.defers_saves || self.waits(path);
+        let staged = logs.into_iter().map(|(path, log)| {
+            let waits = waits(&path);
+            Staged::of_log(path, log, waits)
+        });
+        self.save_staged(staged.collect(), over_read_only, step).await
+    }
+
+    /// Like [`save_logs`](Self::save_logs), where each log says whether its file waits for a save.
+    pub(super) async fn save_staged(
+        &self,
+        staged: Vec<Staged>,
+        over_read_only: bool,
+        step: Option<Step>,
+    ) -> Result<(), WorkspaceError> {
         self.save_all(&staged, over_read_only, step.as_ref()).await?;
         let mut state = self.state();
         for file in staged {
-            state.install(file.path, file.log);
+            state.install(file.path, file.log, file.waits);
         }
         if let Some(step) = step {
             state.take_step(step);
@@ -299,6 +314,9 @@ impl Workspace {
         let mut there = Vec::new();
         for file in staged {
             self.state().note_unsaved(&file.path);
+            if file.waits {
+                continue;
+            }
             let old = self.disk_content(&file.path).await?;
             // The disk may have changed since it was read; unknown content must not be overwritten.
             if !file.log.is_saved_content(old.as_deref()) {
@@ -319,13 +337,20 @@ impl Workspace {
                 });
             }
         }
+        let logs = staged.iter().map(|file| {
+            let Staged { path, log, moved_from, waits, .. } = file;
+            ExpectedLog { path, log, moved_from: moved_from.as_ref(), waits: *waits }
+        });
+        let expected = Expected { logs: logs.collect(), step };
         if there.is_empty() {
+            // Text that waits for a save is nowhere else.
+            if staged.iter().any(|file| file.waits) {
+                self.save_expecting(&expected)?;
+            }
             return Ok(there);
         }
         // The logs come first: after a crash, an edit on disk can be undone. A log of an edit that did not reach the disk
         // is harmless, because the disk is compared with the log at the next access.
-        let logs = staged.iter().map(|file| (&file.path, &file.log, file.moved_from.as_ref()));
-        let expected = Expected { logs: logs.collect(), step };
         if let Err(error) = self.save_and_change(&expected, &there).await {
             // The error of the disk is the one to report.
             let _ = self.persist();
@@ -395,23 +420,29 @@ pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
 }
 
 impl State {
-    /// Replaces a file's log by the one that [`Workspace::save_all`] saved. The disk already agrees with it.
-    fn install(&mut self, path: FilePath, mut log: LineLog) {
-        log.mark_saved();
+    /// Replaces a file's log by the one that [`Workspace::save_all`] saved. The disk already agrees with it, unless the
+    /// file waits for a save.
+    fn install(&mut self, path: FilePath, mut log: LineLog, waits: bool) {
+        if !waits {
+            log.mark_saved();
+        }
         self.install_found(path.clone(), log);
+        if let Some(entry) = self.files.get_mut(&path) {
+            entry.waits = waits && !entry.log.is_disk_saved();
+        }
         self.note_installed(&path);
     }
 
     /// Replaces the log of a file whose content on disk the log already knows.
     pub(super) fn install_found(&mut self, path: FilePath, log: LineLog) {
         self.revision += 1;
-        let known = self.files.get(&path).map(|entry| (entry.number, entry.moved_from.clone()));
-        let (number, moved_from) = known.unwrap_or_else(|| {
+        let known = self.files.get(&path).map(|entry| (entry.number, entry.moved_from.clone(), entry.waits));
+        let (number, moved_from, waits) = known.unwrap_or_else(|| {
             self.n_entries += 1;
-            (self.n_entries, None)
+            (self.n_entries, None, false)
         });
         let mut marks = self.files.remove(&path).map(|entry| entry.marks).unwrap_or_default();
         marks.push((self.revision, log.entries().len()));
-        self.files.insert(path, Entry { number, log, moved_from, changed_at: self.revision, marks });
+        self.files.insert(path, Entry { number, log, moved_from, changed_at: self.revision, marks, waits });
     }
 }

@@ -9,10 +9,10 @@ use serde_json::json;
 use crate::environment::FilePath;
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
-use crate::service::bodies::{AppliedFileBody, ApplyReply, ApplyRequest};
 use crate::service::driver;
 use crate::service::inner::Inner;
 use crate::service::records::{JobRecord, JobStatus};
+use crate::service::review_requests::{AppliedFileBody, ApplyReply, ApplyRequest};
 use crate::workspace::{ApplyOptions, ReviewError};
 
 pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResult<ApplyReply> {
@@ -41,14 +41,7 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
     let applied = match inner.workspace.apply(&job.runs, &wanted.accepted_hunk_ids, &options).await {
         Ok(applied) => applied,
         Err(ReviewError::Conflict { files }) => return Err(conflict(inner, &job, &files, wanted.rerun).await),
-        Err(ReviewError::NeededLater { path, hunks, runs }) => {
-            let open = inner.store.open_jobs().await?.into_iter();
-            let jobs: Vec<String> =
-                open.filter(|job| job.runs.iter().any(|run| runs.contains(run))).map(|job| job.job_id).collect();
-            let data = json!({ "file_path": path, "hunk_ids": hunks, "job_ids": jobs });
-            return Err(ApiError::from(ReviewError::NeededLater { path, hunks, runs }).with_data(data));
-        }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(inner.refused(error).await),
     };
     let file = |file: crate::workspace::AppliedFile| AppliedFileBody {
         file_path: file.file_path.to_string(),
@@ -60,7 +53,21 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
     inner.job_event(&job.job_id, "apply.completed", json!({ "applied_files": applied_files })).await?;
     inner.settle("apply").await?;
     let status = inner.job(&wanted.job_id).await?.status;
-    Ok(ApplyReply { status, applied_files })
+    let is_applied = |path: &String| applied_files.iter().any(|file| file.file_path == *path);
+    let unsaved = inner.unsaved().into_iter().filter(is_applied).collect();
+    Ok(ApplyReply { status, applied_files, unsaved })
+}
+
+impl Inner {
+    /// Returns the error of a refused decision. If later hunks depend on those to reject, it names them with their jobs.
+    pub(in crate::service) async fn refused(&self, error: ReviewError) -> ApiError {
+        let ReviewError::NeededLater { path, hunks, runs } = &error else { return error.into() };
+        let open = self.store.open_jobs().await.unwrap_or_default().into_iter();
+        let is_later = |job: &JobRecord| job.runs.iter().any(|run| runs.contains(run));
+        let jobs: Vec<String> = open.filter(is_later).map(|job| job.job_id).collect();
+        let data = json!({ "file_path": path, "hunk_ids": hunks, "job_ids": jobs });
+        ApiError::from(error).with_data(data)
+    }
 }
 
 /// Checks that the hunks are pending hunks of the job, and that the review is the one that the user saw.
@@ -93,7 +100,7 @@ async fn conflict(inner: &Shared<Inner>, job: &JobRecord, files: &[FilePath], ma
     let detected = inner.job_event(&job.job_id, "conflict.detected", json!({ "files": paths })).await;
     let reruns = may_rerun && job.n_reruns < inner.limits.max_reruns;
     let rerun = match detected {
-        Ok(()) if reruns => driver::rerun(inner, &job.job_id, &paths).await,
+        Ok(()) if reruns => driver::rerun(inner, &job.job_id, files).await,
         outcome => outcome.map(|()| false),
     };
     error.data = json!({

@@ -148,15 +148,15 @@ pub(super) async fn roll_back(inner: &Inner, id: &str, request: &ApiRequest) -> 
         RollbackRequest { mode, runs: job.runs.clone(), hunk_ids: wanted.hunk_ids, preview: wanted.preview, files };
     if wanted.preview {
         let effect = inner.workspace.rollback(&asked).await?;
-        return Ok(replied("preview", effect));
+        return Ok(inner.rolled_back("preview", effect));
     }
     let _deciding = inner.deciding.lock().await;
     let data = json!({ "checkpoint_id": id, "mode": wanted.mode });
     inner.job_event(&job.job_id, "checkpoint.rollback.started", data.clone()).await?;
-    match inner.workspace.rollback(&asked).await {
+    match inner.saving(wanted.save).rollback(&asked).await {
         Ok(effect) => {
             let has_conflicts = effect.files.iter().any(|file| !file.conflicts.is_empty());
-            let reply = replied(if has_conflicts { "conflict" } else { "completed" }, effect);
+            let reply = inner.rolled_back(if has_conflicts { "conflict" } else { "completed" }, effect);
             inner.settle("rollback").await?;
             let mut data = data;
             data["files"] = serde_json::to_value(&reply.files).unwrap_or_default();
@@ -173,13 +173,18 @@ pub(super) async fn roll_back(inner: &Inner, id: &str, request: &ApiRequest) -> 
     }
 }
 
-fn replied(status: &str, effect: crate::workspace::Rollback) -> RollbackReply {
-    let file = |file: crate::workspace::RolledBackFile| RolledBackFileBody {
-        file_path: file.file_path.to_string(),
-        reverted: file.reverted as u64,
-        reverted_from_user: file.reverted_from_user as u64,
-        kept: file.kept as u64,
-        conflicts: file.conflicts,
-    };
-    RollbackReply { status: status.to_owned(), files: effect.files.into_iter().map(file).collect() }
+impl Inner {
+    fn rolled_back(&self, status: &str, effect: crate::workspace::Rollback) -> RollbackReply {
+        let file = |file: crate::workspace::RolledBackFile| RolledBackFileBody {
+            file_path: file.file_path.to_string(),
+            reverted: file.reverted as u64,
+            reverted_from_user: file.reverted_from_user as u64,
+            kept: file.kept as u64,
+            conflicts: file.conflicts,
+        };
+        let files: Vec<RolledBackFileBody> = effect.files.into_iter().map(file).collect();
+        let is_affected = |path: &String| files.iter().any(|file| file.file_path == *path);
+        let unsaved = self.unsaved().into_iter().filter(is_affected).collect();
+        RollbackReply { status: status.to_owned(), files, unsaved }
+    }
 }

@@ -1,21 +1,22 @@
 //! Review: hunks, decisions, apply, undo, buffers and edits of the user.
 
 use emend_edit::line_log::DependentsPolicy;
+use emend_llm::Shared;
 use serde_json::{Value, json};
 
 use crate::environment::{Access, FilePath};
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, parameter};
-use crate::service::bodies::{
-    Buffer, DecideRequest, DecisionName, DependentsName, EditHunkRequest, HunkLinesBody, SplitRequest, TouchedBody,
-    TouchedFileBody, UserEditRequest,
-};
 use crate::service::inner::Inner;
 use crate::service::records::{JobRecord, JobStatus};
 use crate::service::review_body::ReviewBody;
+use crate::service::review_requests::{
+    Buffer, DecideRequest, DecisionName, DependentsName, EditHunkRequest, HunkLinesBody, SaveReply, SaveRequest,
+    SavedFileBody, SplitRequest, StepRequest, TouchedBody, TouchedFileBody, UserEditRequest,
+};
 use crate::service::run::complete;
 use crate::service::store::SessionQuery;
-use crate::workspace::{HunkDecision, HunkLines, Selection};
+use crate::workspace::{HunkDecision, HunkLines, Review, ReviewError, Selection, Workspace};
 
 pub(super) async fn get(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
     let runs = match (parameter(request, "job_id"), parameter(request, "session_id")) {
@@ -33,7 +34,22 @@ pub(super) async fn get(inner: &Inner, request: &ApiRequest) -> ApiResult<Review
 impl Inner {
     /// Returns the pending hunks, all or those of some runs.
     pub(in crate::service) fn review(&self, runs: Option<&[u64]>) -> ReviewBody {
-        ReviewBody::from(self.workspace.review_of(runs))
+        self.reviewed(self.workspace.review_of(runs))
+    }
+
+    /// Returns a review as a reply, with the files that wait for a save.
+    fn reviewed(&self, review: Review) -> ReviewBody {
+        ReviewBody::of(review, self.unsaved())
+    }
+
+    /// Returns the files that wait for a save.
+    pub(in crate::service) fn unsaved(&self) -> Vec<String> {
+        self.workspace.unsaved().iter().map(ToString::to_string).collect()
+    }
+
+    /// Returns the workspace for a change of the user that is saved at once, or waits for a save.
+    pub(in crate::service) fn saving(&self, saves: bool) -> Shared<Workspace> {
+        if saves { Shared::clone(&self.workspace) } else { Shared::new(self.workspace.deferring_saves()) }
     }
 
     /// Returns the hunks of a job, decided ones included.
@@ -178,12 +194,13 @@ async fn selected(inner: &Inner, wanted: &DecideRequest) -> ApiResult<(Selected,
 pub(super) async fn decide(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
     let wanted: DecideRequest = body(request)?;
     let _deciding = inner.deciding.lock().await;
+    let workspace = inner.saving(wanted.save);
     let review = match selected(inner, &wanted).await? {
-        (Selected::Hunks(selection), decision) => inner.workspace.decide(selection, decision).await?,
-        (Selected::Lines(lines), decision) => inner.workspace.decide_lines(&lines, decision).await?,
+        (Selected::Hunks(selection), decision) => workspace.decide(selection, decision).await?,
+        (Selected::Lines(lines), decision) => workspace.decide_lines(&lines, decision).await?,
     };
     inner.settle("decision").await?;
-    Ok(review.into())
+    Ok(inner.reviewed(review))
 }
 
 pub(super) async fn preview(inner: &Inner, request: &ApiRequest) -> ApiResult<TouchedBody> {
@@ -208,16 +225,16 @@ pub(super) async fn split(inner: &Inner, request: &ApiRequest) -> ApiResult<Revi
     let line = usize::try_from(line).unwrap_or(usize::MAX);
     let review = inner.workspace.split(&hunk_id, line).await?;
     inner.settle("split").await?;
-    Ok(review.into())
+    Ok(inner.reviewed(review))
 }
 
 pub(super) async fn edit_hunk(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
-    let EditHunkRequest { hunk_id, text } = body(request)?;
+    let EditHunkRequest { hunk_id, text, save } = body(request)?;
     inner.check_text(&text)?;
     let _deciding = inner.deciding.lock().await;
-    let review = inner.workspace.edit_hunk(&hunk_id, &text).await?;
+    let review = inner.saving(save).edit_hunk(&hunk_id, &text).await?;
     inner.settle("edit_hunk").await?;
-    Ok(review.into())
+    Ok(inner.reviewed(review))
 }
 
 fn data_of(value: &impl serde::Serialize) -> ApiResult<Value> {
@@ -228,13 +245,15 @@ async fn file(inner: &Inner, path: &str) -> ApiResult<FilePath> {
     Ok(inner.workspace.environment().resolve(path, Access::Read).await?)
 }
 
-pub(super) async fn step(inner: &Inner, is_redo: bool) -> ApiResult<ReviewBody> {
+pub(super) async fn step(inner: &Inner, is_redo: bool, request: &ApiRequest) -> ApiResult<ReviewBody> {
+    let StepRequest { save } = body(request)?;
     let _deciding = inner.deciding.lock().await;
-    let review = if is_redo { inner.workspace.redo().await? } else { inner.workspace.undo().await? };
+    let workspace = inner.saving(save);
+    let review = if is_redo { workspace.redo().await? } else { workspace.undo().await? };
     let what = if is_redo { "redo" } else { "undo" };
     inner.reopen(what).await?;
     inner.settle(what).await?;
-    Ok(review.into())
+    Ok(inner.reviewed(review))
 }
 
 pub(super) async fn buffer(inner: &Inner, request: &ApiRequest) -> ApiResult<Buffer> {
@@ -253,7 +272,8 @@ async fn buffer_of(inner: &Inner, path: &str) -> ApiResult<Buffer> {
     let revision = inner.workspace.revision_of(&file);
     let review = inner.workspace.review();
     let pending = review.files.iter().find(|found| found.path == file).map_or(0, |found| found.hunks.len());
-    Ok(Buffer { file_path: file.to_string(), content, saved_content, revision, pending_hunks: pending as u64 })
+    let unsaved = inner.workspace.unsaved().contains(&file);
+    Ok(Buffer { file_path: file.to_string(), content, saved_content, revision, pending_hunks: pending as u64, unsaved })
 }
 
 pub(super) async fn user_edit(inner: &Inner, request: &ApiRequest) -> ApiResult<Buffer> {
@@ -262,14 +282,42 @@ pub(super) async fn user_edit(inner: &Inner, request: &ApiRequest) -> ApiResult<
     if !wanted.allow_git {
         check_outside_git(inner, &wanted.file_path).await?;
     }
-    let file = inner.workspace.user_edit(&wanted.file_path, text, base).await?;
+    let file = inner.saving(wanted.save).user_edit(&wanted.file_path, text, base).await?;
     inner.settle("user_edit").await?;
     if text.is_none() {
-        let revision = inner.workspace.revision_of(&file);
+        let saved_content = inner.workspace.saved_text(&wanted.file_path).await?;
+        let (revision, unsaved) = (inner.workspace.revision_of(&file), inner.workspace.unsaved().contains(&file));
         let file_path = file.to_string();
-        return Ok(Buffer { file_path, content: None, saved_content: None, revision, pending_hunks: 0 });
+        return Ok(Buffer { file_path, content: None, saved_content, revision, pending_hunks: 0, unsaved });
     }
     buffer_of(inner, &wanted.file_path).await
+}
+
+pub(super) async fn save(inner: &Inner, request: &ApiRequest) -> ApiResult<SaveReply> {
+    let SaveRequest { file_paths, rebase } = body(request)?;
+    let mut files = Vec::new();
+    for path in file_paths.iter().flatten() {
+        files.push(inner.workspace.environment().resolve(path, Access::Write).await?);
+        if inner.workspace.text(path).await?.is_none() && inner.workspace.saved_text(path).await?.is_none() {
+            return Err(ApiError::unknown("file", path));
+        }
+    }
+    let _deciding = inner.deciding.lock().await;
+    let saved = match inner.workspace.save(file_paths.as_ref().map(|_| files.as_slice()), rebase).await {
+        Err(ReviewError::Conflict { files }) => {
+            let paths: Vec<String> = files.iter().map(ToString::to_string).collect();
+            let message = format!(
+                "{} changed on disk since; nothing was saved. The buffer has both now: look at it and save again",
+                paths.join(", ")
+            );
+            return Err(ApiError::new(Code::Conflict, message).with_data(json!({ "files": paths })));
+        }
+        saved => saved?,
+    };
+    inner.settle("save").await?;
+    let saved =
+        saved.into_iter().map(|file| SavedFileBody { file_path: file.path.to_string(), revision: file.revision });
+    Ok(SaveReply { saved: saved.collect(), unsaved: inner.unsaved() })
 }
 
 /// Refuses a file in a directory `.git`: git runs programs that its files name, and a wrong text loses commits.

@@ -37,7 +37,7 @@ pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         confirm_before_edits: wanted.confirm_before_edits,
         context_rows: wanted.context_rows,
         budget: wanted.budget,
-        job_budget: wanted.job_budget,
+        job_budget: wanted.job_budget.within(&inner.host.job_budget()),
         ..SessionRecord::default()
     };
     // A model that cannot be opened is refused here and not by the first job.
@@ -157,7 +157,7 @@ pub(super) async fn update(inner: &Inner, id: &str, request: &ApiRequest) -> Api
             session.mode = mode.unwrap_or(session.mode);
             session.confirm_before_edits = confirm_before_edits.unwrap_or(session.confirm_before_edits);
             session.budget = budget.unwrap_or(session.budget);
-            session.job_budget = job_budget.unwrap_or(session.job_budget);
+            session.job_budget = job_budget.unwrap_or(session.job_budget).within(&inner.host.job_budget());
             if let Some(rows) = context_rows {
                 session.context_rows = rows;
             }

@@ -98,6 +98,8 @@ struct OfflineHost {
     script: Shared<Script>,
     /// Routers of sessions with the model `routed`: first the script, then the offline model.
     routers: Mutex<BTreeMap<String, Shared<Router>>>,
+    /// The model `other`.
+    other: Mutex<Option<Shared<dyn Provider>>>,
 }
 
 impl ServiceHost for OfflineHost {
@@ -114,9 +116,13 @@ impl ServiceHost for OfflineHost {
             self.routers.lock().insert(session.session_id.clone(), Shared::clone(&router));
             return Ok(SessionBuilder::new(router, "m", workspace, random));
         }
-        if session.model == "script" {
+        if matches!(session.model.as_str(), "script" | "priced") {
             let provider = Shared::clone(&self.script) as Shared<dyn Provider>;
-            return Ok(SessionBuilder::new(provider, "m", workspace, random));
+            let model = if session.model == "priced" { "claude-opus-4-6" } else { "m" };
+            return Ok(SessionBuilder::new(provider, model, workspace, random));
+        }
+        if let Some(other) = self.other.lock().clone().filter(|_| session.model == "other") {
+            return Ok(SessionBuilder::new(other, emend_offline::MODEL, workspace, random).offline(true));
         }
         if session.model != "offline" {
             let code = crate::error_code::Code::Configuration;
@@ -158,6 +164,7 @@ pub(super) struct Bench {
     pub(super) service: Service,
     pub(super) disk: Disk,
     host: Shared<OfflineHost>,
+    limits: ServiceLimits,
 }
 
 impl Bench {
@@ -205,13 +212,36 @@ impl Bench {
             conversations: Shared::clone(&disk.conversations),
             clock: Shared::clone(&disk.counter) as Shared<dyn Clock>,
             random: Shared::clone(&disk.counter) as Shared<dyn Random>,
-            limits,
+            limits: limits.clone(),
         };
         let service = match &disk.jobs {
             Some(jobs) => Service::with_jobs(parts, Shared::clone(jobs)),
             None => Service::new(parts),
         };
-        Self { service, disk, host }
+        Self { service, disk, host, limits }
+    }
+
+    /// Lets sessions with the model `other` use a provider.
+    pub(super) fn serve_model(&self, provider: Shared<dyn Provider>) {
+        *self.host.other.lock() = Some(provider);
+    }
+
+    /// Returns the provider of sessions with the model `other`.
+    pub(super) fn model(&self) -> Shared<dyn Provider> {
+        self.host.other.lock().clone().unwrap()
+    }
+
+    /// Opens a service in a new process, which knows the line logs from their saved form.
+    pub(super) async fn reload(&self) -> Self {
+        let saved = serde_json::to_string(&self.disk.workspace.snapshot()).unwrap();
+        let environment = Shared::clone(&self.disk.files) as Shared<dyn ExecutionEnvironment>;
+        let clock = Shared::clone(&self.disk.counter) as Shared<dyn Clock>;
+        let workspace = Workspace::new(environment, Mode::Staged, clock);
+        workspace.restore(serde_json::from_str(&saved).unwrap()).unwrap();
+        workspace.catch_up().await;
+        let bench = Self::open(Disk { workspace: Shared::new(workspace), ..self.disk.clone() }, self.limits.clone());
+        bench.service.recover().await.unwrap();
+        bench
     }
 
     /// Sends a request; returns status and body.

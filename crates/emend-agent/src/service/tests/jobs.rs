@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::Bench;
 use crate::service::ServiceLimits;
 use crate::service::store::EventScope;
+use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -47,6 +48,7 @@ fn a_job_proposes_edits_and_apply_writes_the_accepted_ones() {
 
 #[test]
 fn readers_of_every_scope_get_each_event_once() {
+    covers("service.events");
     block_on(async {
         let bench = Bench::new(NOTES);
         let (first, second) = (bench.session(json!({})).await, bench.session(json!({})).await);
@@ -71,6 +73,7 @@ fn readers_of_every_scope_get_each_event_once() {
 
 #[test]
 fn a_busy_session_rejects_jobs_and_queues_follow_ups() {
+    covers("service.jobs");
     block_on(async {
         let bench = Bench::new(NOTES);
         let session = bench.session(json!({ "mode": "direct" })).await;
@@ -171,6 +174,33 @@ fn errors_have_status_and_code() {
         let (status, body) = bench.post("/api/agent/sessions", json!({})).await;
         assert_eq!((status, &body["error"]["code"]), (429, &json!("limit_reached")));
         assert_eq!(body["error"]["data"]["close"].as_array().map(Vec::len), Some(2), "{body}");
+    });
+}
+
+#[test]
+fn a_session_full_of_open_reviews_names_the_jobs_to_decide_on() {
+    covers("service.jobs");
+    block_on(async {
+        let limits = ServiceLimits { max_jobs_per_session: 2, ..ServiceLimits::default() };
+        let bench = Bench::with_limits("//- a.md\nred\nblue\n", limits);
+        let session = bench.session(json!({})).await;
+        let first = bench.run(&session, "rename red to green in a.md\nand nothing else").await;
+        bench.work().await;
+        bench.run(&session, "rename blue to grey in a.md").await;
+        bench.work().await;
+        let body = json!({ "session_id": session, "instruction": "rename green to pink in a.md" });
+        let (status, refused) = bench.post("/api/agent/run", body.clone()).await;
+        let error = &refused["error"];
+        assert_eq!((status, &error["code"]), (429, &json!("limit_reached")), "{refused}");
+        assert_eq!(error["data"]["limit"], "max_jobs_per_session");
+        let oldest =
+            json!({ "job_id": first, "status": "awaiting_review", "instruction": "rename red to green in a.md" });
+        assert_eq!(error["data"]["close"][0], oldest);
+        bench.post("/api/agent/decisions", json!({ "decision": "accept", "job_id": first })).await;
+        assert_eq!(bench.post("/api/agent/run", body).await.0, 202);
+        bench.work().await;
+        let (_, jobs) = bench.get(&format!("/api/agent/sessions/{session}/jobs")).await;
+        assert_eq!(jobs["jobs"].as_array().unwrap().len(), 2, "the ended job gave way");
     });
 }
 

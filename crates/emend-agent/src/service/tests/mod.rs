@@ -8,5 +8,7 @@ mod jobs;
 mod questions;
 mod resuming;
 mod review;
+mod saving;
+mod scenario;
 
 use bench_host::Bench;

@@ -4,6 +4,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::Bench;
+use crate::service::{Budget, ServiceLimits};
 use crate::session::tests::Answer;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
@@ -166,6 +167,39 @@ fn budgets_stop_a_model_that_loops_for_ever() {
 }
 
 #[test]
+fn each_budget_stops_a_model_within_one_call() {
+    block_on(async {
+        // A response of this model costs 75 millionths of a dollar: 10 tokens in, 1 token out.
+        let table = [("tokens", json!({ "tokens": 40 })), ("cost_usd", json!({ "cost_usd": 0.0002 }))];
+        for (limit, budget) in table {
+            for of_session in [false, true] {
+                let limits = ServiceLimits { max_tool_calls_per_job: 0, ..ServiceLimits::default() };
+                let bench = Bench::with_limits(NOTES, limits);
+                let name = if of_session { "budget" } else { "job_budget" };
+                let body = json!({ "model": "priced", (name): budget });
+                let session = bench.session(body).await;
+                let list = ("list_dir", json!({ "path": "." }));
+                bench.script().push((0..200).map(|_| Answer::Call(vec![list.clone()])));
+                let id = bench.run(&session, "loop").await;
+                bench.work().await;
+                let state = job(&bench, &id).await;
+                assert_eq!((&state["status"], &state["error"]["code"]), (&json!("failed"), &json!("limit_reached")));
+                assert_eq!(state["error"]["data"]["limit"], limit);
+                let field = if limit == "tokens" { "total_tokens" } else { limit };
+                let (used, max) = (state["usage"][field].as_f64().unwrap(), budget[limit].as_f64().unwrap());
+                let kinds = bench.kinds(&id).await;
+                let n_calls = kinds.iter().filter(|kind| *kind == "provider.step").count() as f64;
+                assert!(n_calls >= 2.0 && used >= max, "{limit}: {used} of {max} in {n_calls} calls");
+                assert!(used < max + 1.5 * used / n_calls, "{limit}: {used} of {max} in {n_calls} calls");
+                let more = json!({ "session_id": session, "instruction": "more" });
+                let status = bench.post("/api/agent/run", more).await.0;
+                assert_eq!(status, if of_session { 429 } else { 202 }, "{limit}");
+            }
+        }
+    });
+}
+
+#[test]
 fn a_model_that_fails_ends_the_job_with_its_error() {
     block_on(async {
         let bench = Bench::new(NOTES);
@@ -301,4 +335,35 @@ fn files_with_secrets_do_not_exist_for_the_agent() {
         assert_eq!(results.iter().map(|(ok, _)| *ok).collect::<Vec<_>>(), [false, true, true, false], "{results:?}");
         assert!(!results.iter().any(|(_, output)| output.contains("KEY=1")), "{results:?}");
     });
+}
+
+#[test]
+fn a_job_ends_during_a_call_when_its_time_is_over() {
+    block_on(async {
+        // The sleeps of this clock end at once, and the model never responds.
+        for name in ["budget", "job_budget"] {
+            let bench = Bench::new(NOTES);
+            let session = session(&bench, json!({ (name): { "duration_ms": 60_000 } })).await;
+            let id = bench.run(&session, "wait").await;
+            bench.work().await;
+            let state = job(&bench, &id).await;
+            assert_eq!((&state["status"], &state["error"]["code"]), (&json!("failed"), &json!("limit_reached")));
+            assert_eq!(state["error"]["data"]["limit"], "duration_ms");
+        }
+    });
+}
+
+#[test]
+fn a_limit_of_the_host_holds_for_every_job() {
+    let budget = |tokens, cost_usd, duration_ms| Budget { tokens, cost_usd, duration_ms };
+    let none = Budget::default();
+    let table = [
+        (none, none, none),
+        (none, budget(5, 0.5, 7), budget(5, 0.5, 7)),
+        (budget(9, 0.1, 0), budget(5, 0.5, 7), budget(5, 0.1, 7)),
+        (budget(3, 0.0, 8), none, budget(3, 0.0, 8)),
+    ];
+    for (asked, host, expected) in table {
+        assert_eq!(asked.within(&host), expected, "{asked:?} within {host:?}");
+    }
 }

@@ -58,6 +58,7 @@ impl Reviewed {
 
 #[test]
 fn the_bundle_has_patches_and_the_edits_whatever_tool_made_them() {
+    covers("service.edits");
     block_on(async {
         let reviewed = Reviewed::new().await;
         let state = reviewed.state().await;
@@ -121,6 +122,7 @@ fn apply_is_one_step_that_can_be_undone() {
 
 #[test]
 fn a_change_on_disk_is_a_conflict_and_the_agent_proposes_anew() {
+    covers("service.apply");
     block_on(async {
         let reviewed = Reviewed::new().await;
         let hunks = reviewed.hunks().await;
@@ -229,6 +231,7 @@ fn the_model_is_told_what_was_rejected() {
 
 #[test]
 fn a_rollback_is_previewed_made_and_undone() {
+    covers("service.checkpoints");
     block_on(async {
         let reviewed = Reviewed::new().await;
         let bench = &reviewed.bench;
@@ -445,6 +448,28 @@ fn a_later_job_takes_the_changes_on_which_it_depends_to_the_disk() {
             assert_eq!(stacked.apply(job, true).await.0, 200);
         }
         assert_eq!(stacked.texts().await, (text.clone(), text));
+    });
+}
+
+#[test]
+fn edits_of_a_conflict_on_which_a_later_job_depends_are_not_proposed_anew() {
+    covers("service.apply");
+    block_on(async {
+        let stacked = Stacked::new().await;
+        let before = format!("1\n2\n{REST}other\n");
+        stacked.bench.disk.files.insert("a.md", before.as_str()).unwrap();
+        let (_, review) = stacked.bench.get(&format!("/api/agent/review?job_id={}", stacked.jobs[0])).await;
+        let hunk = &review["files"][0]["hunks"][0]["hunk_id"];
+        let body = json!({ "session_id": stacked.session, "job_id": stacked.jobs[0], "accepted_hunk_ids": [hunk] });
+        let (status, body) = stacked.bench.post("/api/agent/apply", body).await;
+        let data = &body["error"]["data"];
+        assert_eq!((status, &data["rerun"], &data["files"]), (409, &json!(false), &json!(["a.md"])), "{body}");
+        assert_eq!(data["rerun_error"]["code"], "conflict", "{body}");
+        assert_eq!(data["rerun_error"]["data"]["job_ids"], json!([stacked.jobs[1]]), "{body}");
+        stacked.bench.work().await;
+        assert_eq!(stacked.texts().await, (before, format!("1\nTWO\n{REST}other\n")), "the reviews are as before");
+        let (_, first) = stacked.bench.get(&format!("/api/agent/jobs/{}", stacked.jobs[0])).await;
+        assert_eq!((&first["status"], &first["n_reruns"]), (&json!("awaiting_review"), &json!(0)), "{first}");
     });
 }
 

@@ -167,6 +167,7 @@ fn the_limit_on_tool_calls_holds_for_each_run() {
 
 #[test]
 fn a_model_whose_calls_never_match_the_schema_is_stopped() {
+    covers("service.schema_retry");
     let bad = || ("read_file", json!({"path": "notes.txt"}));
     let rounds = |rounds: Vec<Vec<(&'static str, Value)>>, max_schema_retries: u64| {
         let answers = rounds.into_iter().map(Answer::Call).chain([Answer::Say("Done.")]).collect();

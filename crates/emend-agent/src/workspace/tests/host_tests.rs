@@ -149,3 +149,65 @@ fn an_edit_that_a_crash_took_back_was_not_made_by_its_call() {
     undo(&world);
     assert_eq!(calls(&world), 3, "the user's undo is no reason to make the edit again");
 }
+
+/// Returns a workspace in staged mode whose snapshots are kept.
+fn kept(saved: &Shared<Saved>) -> World {
+    let mut world = World::new(FIXTURE, Mode::Staged);
+    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
+    let workspace = Workspace::new(files, Mode::Staged, Shared::new(TickingClock::default()));
+    world.workspace = Shared::new(workspace.with_saver(Shared::clone(saved) as Shared<dyn SaveSnapshot>));
+    world.workspace.begin_run();
+    world
+}
+
+/// Returns the files that wait for a save in a process that finds these files and this snapshot.
+fn waiting(world: &World) -> Vec<String> {
+    world.workspace.keep_waiting();
+    world.workspace.unsaved().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn an_interrupted_save_loses_no_unsaved_edit() {
+    covers("review.save");
+    let saved = Shared::new(Saved::default());
+    let world = kept(&saved);
+    let deferring = world.workspace.deferring_saves();
+    for text in ["1\ntwo\n", "1\n2\n"] {
+        block_on(deferring.user_edit("a.txt", Some(text), None)).unwrap();
+        let next = next_process(&disk(&world), saved.0.lock().last().cloned().unwrap());
+        assert_eq!(waiting(&next), ["a.txt"]);
+        assert_eq!(next.visible("a.txt").as_deref(), Some(text));
+    }
+    world.agent("a.txt", Some("1\n2\nthree\n")).unwrap();
+    let before = disk(&world);
+    assert_eq!(before[0].as_deref(), Some("one\ntwo\n"));
+    saved.0.lock().clear();
+    block_on(world.workspace.save(None, false)).unwrap();
+    let (first, after) = (saved.0.lock().first().cloned().unwrap(), disk(&world));
+    assert_eq!(after[0].as_deref(), Some("1\n2\n"));
+    for (found, expected) in [(&before, vec!["a.txt"]), (&after, vec![])] {
+        let next = next_process(found, first.clone());
+        assert_eq!(waiting(&next), expected);
+        assert_eq!(next.visible("a.txt").as_deref(), Some("1\n2\nthree\n"));
+        assert_eq!(next.ids().len(), 1, "the agent's line is pending");
+        block_on(next.workspace.save(None, false)).unwrap();
+        assert_eq!(disk(&next), after);
+    }
+}
+
+#[test]
+fn an_interrupted_decision_on_an_unsaved_file_loses_no_edit() {
+    let saved = Shared::new(Saved::default());
+    let world = kept(&saved);
+    world.agent("a.txt", Some("one\ntwo\nthree\n")).unwrap();
+    block_on(world.workspace.deferring_saves().user_edit("a.txt", Some("1\ntwo\nthree\n"), None)).unwrap();
+    saved.0.lock().clear();
+    block_on(world.workspace.accept_all(None)).unwrap();
+    let next = next_process(&disk(&world), saved.0.lock().first().cloned().unwrap());
+    assert_eq!((waiting(&next), next.ids()), (vec!["a.txt".to_owned()], Vec::<String>::new()));
+    block_on(next.workspace.undo()).unwrap();
+    assert_eq!(next.ids().len(), 1, "the decision is a step that can be undone");
+    assert_eq!(next.disk("a.txt").as_deref(), Some("one\ntwo\n"));
+    block_on(next.workspace.save(None, false)).unwrap();
+    assert_eq!(next.disk("a.txt").as_deref(), Some("1\ntwo\n"));
+}

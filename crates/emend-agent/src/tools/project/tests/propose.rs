@@ -7,6 +7,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::super::ProjectToolLimits;
 use super::{Desk, hash};
+use crate::test_support::covers;
 use crate::tool::{Preview, Tool};
 use crate::tools::project::propose::ProposeEdits;
 use crate::workspace::Mode;
@@ -218,6 +219,7 @@ fn hashes_of_the_file_or_of_the_lines_are_checked() {
 
 #[test]
 fn a_review_names_the_edit_of_each_hunk_and_the_result_its_reason() {
+    covers("service.edits");
     let desk = desk(Mode::Staged);
     let edits = json!({"edits": [
         {"edit_id": "first", "file_path": "a.md", "operation": "replace", "start_line": 1, "new_text": "1", "rationale": "Short."},

@@ -6,6 +6,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::super::ProjectToolLimits;
 use super::{Desk, hash};
+use crate::test_support::covers;
 use crate::workspace::Mode;
 
 fn small() -> ProjectToolLimits {
@@ -20,6 +21,7 @@ fn small() -> ProjectToolLimits {
 
 #[test]
 fn a_read_returns_the_lines_and_says_if_there_are_more() {
+    covers("service.tools");
     #[track_caller]
     fn check(fixture: &str, range: Value, expected: Value) {
         let desk = Desk::with(fixture, Mode::Staged, small());
@@ -86,6 +88,7 @@ fn a_line_that_was_cut_cannot_be_replaced_unread() {
 
 #[test]
 fn files_are_listed_by_directory_prefix_and_glob() {
+    covers("service.tools");
     let fixture =
         "//- notes/team/a.md\n1\n//- notes/team/b.txt\n1\n//- notes/team2/c.md\n1\n//- d.md\n1\n//- .env\n1\n";
     #[track_caller]

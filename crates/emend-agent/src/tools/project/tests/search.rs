@@ -6,6 +6,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::super::ProjectToolLimits;
 use super::Desk;
+use crate::test_support::covers;
 use crate::workspace::Mode;
 
 const NOTES: &str = "\
@@ -87,6 +88,7 @@ fn a_result_shows_its_lines_and_their_numbers() {
 
 #[test]
 fn limits_hold() {
+    covers("service.tools");
     let limits = ProjectToolLimits {
         max_search_results_default: 2,
         max_search_results_cap: 3,
