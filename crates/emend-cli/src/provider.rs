@@ -76,6 +76,7 @@ pub(crate) fn select_observed(
             hybrid_remote_on_timeout_ms: settings.fallback_after.value.ms,
             ..usual
         };
+        let policy = settings.routing.over(policy);
         selected.fallback = Some(second.provider.name().to_owned());
         let first = Route { provider: selected.provider, model: None };
         let second = Route { provider: second.provider, model: Some(second.model) };

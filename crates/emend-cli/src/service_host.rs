@@ -7,7 +7,7 @@ use emend_agent::approval::Policy;
 use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
 use emend_agent::service::store::{Commit, SaveLineLogs};
-use emend_agent::service::{AgentPlan, ApiError, ApiResult, JobRecord, ServiceHost};
+use emend_agent::service::{AgentPlan, ApiError, ApiResult, Budget, JobRecord, ServiceHost};
 use emend_agent::session::{SessionBuilder, SessionOptions};
 use emend_agent::store::StoreError;
 use emend_llm::router::Router;
@@ -74,6 +74,14 @@ impl ServiceHost for ProjectHost {
 
     fn default_model(&self) -> String {
         self.default_model.to_string()
+    }
+
+    fn job_budget(&self) -> Budget {
+        Budget {
+            tokens: self.settings.max_tokens.value.0,
+            cost_usd: self.settings.max_cost.value.0,
+            duration_ms: self.settings.max_time.value.ms,
+        }
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {

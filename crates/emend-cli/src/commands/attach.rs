@@ -27,6 +27,10 @@ A line starts a job, answers the open question, or steers the running job. Other
   /allow, /always, /deny  decide on the tool call that waits
   /review     show the changes of this session that wait for review
   /accept, /reject  decide on the changes that /review has shown
+  /undo, /redo      undo the last edit or decision, or redo it
+  /save       write files with unsaved edits of an editor to the disk
+  /queue      list the texts that wait; /queue edit N TEXT, /queue drop N, /queue send N
+  /status     show what the session has used, its budgets, and unsaved files
   /cancel     cancel the running job, as Ctrl-C does
   /sessions   list the sessions of the server
   /quit       detach; the job goes on";
@@ -103,9 +107,9 @@ fn read_lines() -> UnboundedReceiver<String> {
 }
 
 /// A place in a session.
-struct Seat<'a> {
-    client: &'a Client,
-    session: String,
+pub(super) struct Seat<'a> {
+    pub(super) client: &'a Client,
+    pub(super) session: String,
     /// Number of the last event of the snapshot.
     seq: u64,
     /// The job that runs, if any.
@@ -294,16 +298,22 @@ impl<'a> Seat<'a> {
             "/review" => self.review().await?,
             "/accept" => self.settle("accept").await?,
             "/reject" => self.settle("reject").await?,
-            "/next" => {
-                let path = format!("/api/agent/sessions/{}/follow_ups", self.session);
-                self.client.post(&path, json!({ "text": rest })).await?;
-            }
+            "/next" => drop(self.client.post(&self.path("follow_ups"), json!({ "text": rest })).await?),
+            "/queue" => self.queue(rest).await?,
+            "/undo" | "/redo" => self.step(command).await?,
+            "/save" => self.save().await?,
+            "/status" => self.status().await?,
             _ if command.starts_with('/') => {
                 self.print(&format!("there is no command {command}; /help lists them\n"))?
             }
             _ => self.send(line).await?,
         }
         Ok(true)
+    }
+
+    /// Returns the path of a part of the session.
+    pub(super) fn path(&self, part: &str) -> String {
+        format!("/api/agent/sessions/{}/{part}", self.session)
     }
 
     async fn send(&mut self, line: &str) -> Result<(), Failure> {
@@ -354,7 +364,7 @@ impl<'a> Seat<'a> {
     }
 
     /// Prints a text, on a line of its own unless it continues one.
-    fn print(&mut self, text: &str) -> Result<(), Failure> {
+    pub(super) fn print(&mut self, text: &str) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
         write!(stdout, "{}", visible_lines(text))?;
         stdout.flush()?;
@@ -385,7 +395,7 @@ fn diff_line(line: &Value) -> String {
 }
 
 /// Returns a text of JSON, empty for other values.
-fn word(value: &Value) -> &str {
+pub(super) fn word(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 

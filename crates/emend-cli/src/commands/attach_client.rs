@@ -70,6 +70,14 @@ impl Client {
         self.exchange("POST", path, Some(body)).await
     }
 
+    pub(super) async fn patch(&self, path: &str, body: Value) -> Result<Value, Failure> {
+        self.exchange("PATCH", path, Some(body)).await
+    }
+
+    pub(super) async fn delete(&self, path: &str) -> Result<Value, Failure> {
+        self.exchange("DELETE", path, None).await
+    }
+
     /// Returns the reader of all events after a number.
     pub(super) fn events(&self, after: u64) -> Events<'_> {
         Events { client: self, after, open: None, buffer: Vec::new() }

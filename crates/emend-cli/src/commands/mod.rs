@@ -2,6 +2,7 @@
 
 pub(crate) mod attach;
 mod attach_client;
+mod attach_commands;
 pub(crate) mod checkpoints;
 pub(crate) mod config;
 pub(crate) mod database;

@@ -13,6 +13,7 @@ mod flags;
 #[cfg(test)]
 mod hosts;
 mod limits;
+mod routing;
 mod service;
 mod table;
 mod values;
@@ -84,6 +85,7 @@ impl Settings {
             }
         }
         service::read_variables(&mut settings.service, variable)?;
+        routing::read_variables(&mut settings.routing, variable)?;
         for (row, values) in &flags.given {
             let source = Source::Flag(row.option);
             values.iter().try_for_each(|value| settings.set(row, value, &source))?;
@@ -131,6 +133,10 @@ impl Settings {
         for (name, value) in table {
             if name == service::TABLE {
                 service::read(&mut self.service, &value, is_project).map_err(wrong)?;
+                continue;
+            }
+            if name == routing::TABLE {
+                routing::read(&mut self.routing, &value, is_project).map_err(wrong)?;
                 continue;
             }
             let row = rows().find(|row| row.name == name).ok_or_else(|| wrong(unknown(&name)))?;
@@ -288,7 +294,7 @@ fn texts(value: &Value, field: &dyn Field) -> Result<Vec<String>, String> {
 /// Returns a warning for each `EMEND_*` variable that is not a setting.
 pub(crate) fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
     let limits = LIMITS.iter().map(|limit| limit.variable.to_owned());
-    let known: Vec<String> = rows().map(Row::variable).chain(limits).collect();
+    let known: Vec<String> = rows().map(Row::variable).chain(limits).chain(routing::variables()).collect();
     let is_known = |name: &String| known.contains(name) || OTHER_VARIABLES.contains(&name.as_str());
     let unknown = names.filter(|name| name.starts_with("EMEND_") && !is_known(name));
     let mut warnings: Vec<String> = unknown

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::advanced;
 use super::field::{Field, Sourced};
 use super::limits::{Count, Dollars, Duration, Responses, Rounds, Tokens, Wait};
+use super::routing::Routing;
 use super::values::{CompactionName, EditsName, Effort, InheritName, Model, ProfileName, Switch, ToolCalls};
 
 /// The settings in effect.
@@ -61,6 +62,8 @@ pub(crate) struct Settings {
     pub(crate) env_drop: Vec<Sourced<String>>,
     /// The limits of `emend serve`. They have no options.
     pub(crate) service: ServiceLimits,
+    /// The choice between the model and the fallback model. It has no options.
+    pub(crate) routing: Routing,
 }
 
 /// The right of a project's settings file to set a value. Anyone may have written that file.

@@ -74,11 +74,16 @@ impl Server {
         let session = session["session_id"].as_str().unwrap().to_owned();
         let body = json!({ "session_id": session, "instruction": instruction });
         let job = self.ok("POST", "/api/agent/run", &body)["job_id"].as_str().unwrap().to_owned();
+        (session, self.wait(&job))
+    }
+
+    /// Waits until a job waits or ends.
+    fn wait(&self, job: &str) -> Value {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
             let state = self.ok("GET", &format!("/api/agent/jobs/{job}"), &Value::Null);
             if !matches!(state["status"].as_str(), Some("queued" | "running")) {
-                return (session, state);
+                return state;
             }
             assert!(Instant::now() < until, "{state}");
             std::thread::sleep(Duration::from_millis(5));
@@ -350,6 +355,81 @@ fn an_attached_terminal_decides_on_a_tool_call() {
     terminal.type_line("/allow");
     terminal.expect("[completed]");
     assert_eq!(project.read("notes.md"), "The color of the sky.\nSecond line.\n");
+    terminal.leave();
+}
+
+#[test]
+fn the_trace_has_the_choice_of_the_router_with_its_reason() {
+    let project = project();
+    // Nothing listens on this port: a request to the first model would fail.
+    let address = ("OPENAI_COMPATIBLE_BASE_URL", "http://127.0.0.1:1/v1");
+    let variables = [address, ("EMEND_AGENT_MODE", "remote")];
+    let server = Server::start_with(&project, &["--fallback-model", "offline"], &variables);
+    let session = server.ok("POST", "/api/agent/sessions", &json!({ "model": "openai_compatible:m" }));
+    let body = json!({ "session_id": session["session_id"], "instruction": RENAME });
+    let job = server.ok("POST", "/api/agent/run", &body)["job_id"].clone();
+    let state = server.wait(job.as_str().unwrap());
+    assert_eq!(state["status"], "awaiting_review", "{state}");
+    let trace = server.ok("GET", &format!("/api/agent/jobs/{}/trace", job.as_str().unwrap()), &Value::Null);
+    let steps = trace["steps"].as_array().unwrap().iter().filter(|step| step["type"] == "provider.selected");
+    let choices: Vec<&str> = steps.map(|step| step["summary"].as_str().unwrap()).collect();
+    assert!(!choices.is_empty());
+    assert!(
+        choices.iter().all(|choice| choice.contains("local=false") && choice.contains("reason=mode")),
+        "{choices:?}"
+    );
+}
+
+#[test]
+fn unsaved_edits_outlive_a_killed_server() {
+    let project = project();
+    let mut server = Server::start(&project, &[]);
+    let edit = json!({ "file_path": "other.md", "content": "one\ntwo\n", "save": false });
+    assert_eq!(server.ok("POST", "/api/agent/user_edit", &edit)["unsaved"], true);
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    assert_eq!(project.read("other.md"), "one\n");
+    let server = Server::start(&project, &[]);
+    assert_eq!(server.ok("GET", "/api/agent/review", &Value::Null)["unsaved"], json!(["other.md"]));
+    let saved = server.ok("POST", "/api/agent/save", &json!({}));
+    assert_eq!((&saved["saved"][0]["file_path"], &saved["unsaved"]), (&json!("other.md"), &json!([])));
+    assert_eq!(project.read("other.md"), "one\ntwo\n");
+}
+
+#[test]
+fn an_attached_terminal_changes_the_queue_and_saves() {
+    let project = project();
+    let server = Server::start(&project, &["--max-tokens", "50000"]);
+    let session = server.ok("POST", "/api/agent/sessions", &json!({ "mode": "ask" }));
+    assert_eq!(session["job_budget"]["tokens"], 50_000, "the limit of the settings holds for every job");
+    let mut terminal = Terminal::attach(&project, &server, &[]);
+    terminal.expect("(ask mode)");
+    terminal.type_line("/queue");
+    terminal.expect("no text waits");
+    terminal.type_line(RENAME);
+    terminal.expect("/allow, /always or /deny");
+    for text in ["rename one to uno in other.md", "rename one to un in other.md"] {
+        terminal.type_line(&format!("/next {text}"));
+    }
+    terminal.type_line("/queue drop 2");
+    terminal.expect("1. rename one to uno in other.md");
+    terminal.type_line("/queue edit 1 rename one to eins in other.md");
+    terminal.expect("1. rename one to eins in other.md");
+    let edit = json!({ "file_path": "other.md", "content": "one\nmine\n", "save": false });
+    server.ok("POST", "/api/agent/user_edit", &edit);
+    terminal.type_line("/status");
+    terminal.expect("of 50000 tokens");
+    terminal.expect("texts in the queue: 1");
+    terminal.expect("unsaved: other.md");
+    terminal.type_line("/save");
+    terminal.expect("saved other.md");
+    terminal.type_line("/undo");
+    terminal.expect("done");
+    assert_eq!(project.read("other.md"), "one\n");
+    terminal.type_line("/queue send 9");
+    terminal.type_line("/allow");
+    terminal.expect("[completed]");
+    terminal.expect("> rename one to eins in other.md");
     terminal.leave();
 }
 
