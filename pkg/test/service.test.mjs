@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import test from "node:test";
-import { Agent } from "emend";
+import { Agent, memoryStore } from "emend";
 import {
   BusyError,
   ClosedError,
@@ -158,6 +158,32 @@ test("sessions choose a model by name", async (t) => {
     assert.match(error.message, /no model "slow"; the service has "offline", "quick"/);
     return true;
   });
+});
+
+test("a service goes on with the sessions, the review and the unsaved edits of its store", async (t) => {
+  const store = memoryStore();
+  const first = await createService({ files: FILES, store });
+  const session = await newSession(first);
+  const job = await run(first, session);
+  await until(first, job, "awaiting_review");
+  const content = "The color of the sky.\nSecond line.\nmine\n";
+  const edit = { file_path: "notes.md", content, save: false };
+  await first.request("POST", "/api/agent/user_edit", edit);
+  // As after a reload of the page: the first service is not closed.
+  const second = await open(t, { store });
+  t.after(() => first.close());
+  const [state, review] = [await getJob(second, job), await second.request("GET", "/api/agent/review")];
+  assert.equal(state.status, "awaiting_review");
+  assert.deepEqual(review.unsaved, ["notes.md"]);
+  const hunks = review.files.flatMap((file) => file.hunks.map((hunk) => hunk.hunk_id));
+  assert.equal(hunks.length, 1);
+  assert.equal(await second.files.readDisk("notes.md"), FILES["notes.md"]);
+  const { chat } = await second.request("GET", `/api/agent/sessions/${session}`);
+  assert.equal(chat[0].text, RENAME);
+  const apply = { session_id: session, job_id: job, accepted_hunk_ids: hunks };
+  assert.equal((await second.request("POST", "/api/agent/apply", apply)).status, "completed");
+  await second.request("POST", "/api/agent/save", {});
+  assert.equal(await second.files.readDisk("notes.md"), content);
 });
 
 test("two services in one process do not see each other", async (t) => {

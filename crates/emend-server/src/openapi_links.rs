@@ -62,6 +62,12 @@ fn link(target: &OperationInfo, given: Ids, schemas: &BTreeMap<String, Value>) -
     if n_path < target.path.matches('{').count() {
         return None;
     }
+    // A body that needs another id would only be refused.
+    let required = target.request.and_then(|name| schemas.get(name)?["required"].as_array());
+    let mut needed = required.into_iter().flatten().filter_map(Value::as_str).filter(|name| name.ends_with("_id"));
+    if needed.any(|name| !given.iter().any(|(known, _)| *known == name)) {
+        return None;
+    }
     let is_taken = |name: &str| in_path(name) || in_body(name) || in_query(name);
     // An id of the request alone is nothing new.
     if !given.iter().any(|(name, from)| is_taken(name) && from.starts_with("$response")) {
@@ -109,6 +115,7 @@ mod tests {
         assert_eq!(of_session["Run"], json!({ "operationId": "Run", "requestBody": { "session_id": id } }));
         assert_eq!(of_session["GetReview"]["parameters"], json!({ "session_id": id }));
         assert_eq!(of_session["EditFollowUp"], Value::Null, "its path needs another id");
+        assert_eq!(of_session["Rewind"], Value::Null, "its body needs another id");
         let of_job = of("GetJob");
         let clarify = json!({
             "operationId": "Clarify",

@@ -5,7 +5,8 @@ import type { InitOptions } from "../wasm/types.js";
 
 /**
  * Options of {@link createService}. Those of an agent apply to the agents of all sessions. Each session has a mode, and
- * questions and approvals are requests of the service, so `mode`, `questions` and `approve` do not exist here.
+ * questions and approvals are requests of the service, so `mode`, `questions` and `approve` do not exist here. A `store`
+ * also keeps the sessions, jobs, events and pending edits, for a service that is created later with the same files.
  */
 export interface ServiceOptions extends Omit<AgentOptions, "mode" | "questions" | "approve"> {
   /**

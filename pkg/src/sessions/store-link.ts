@@ -88,6 +88,7 @@ export class StoreLink {
   async #read(operation: string, name: string): Promise<string | undefined> {
     const answer = await callStore(this.#store, operation, name);
     if (operation === "load") this.#documents.set(name, knownOf(answer ?? ""));
+    if (operation === "remove") this.#documents.delete(name);
     return answer;
   }
 

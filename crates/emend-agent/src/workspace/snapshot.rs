@@ -255,6 +255,13 @@ impl Workspace {
         Snapshot::of(&self.state(), &Expected::default(), |_, _| true)
     }
 
+    /// Returns the files that changed after a revision, to save in addition to what was saved then: see
+    /// [`Snapshot::apply`].
+    #[must_use]
+    pub fn snapshot_since(&self, revision: u64) -> Snapshot {
+        Snapshot::of(&self.state(), &Expected::default(), |_, entry| entry.changed_at > revision)
+    }
+
     /// Compares the files that were about to be written when the restored snapshot was saved. A write that did not reach
     /// them, as after a crash, is taken back in their logs.
     ///

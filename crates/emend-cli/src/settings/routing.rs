@@ -86,7 +86,7 @@ pub(super) fn read(routing: &mut Routing, table: &Value, is_project: bool) -> Re
     };
     for (name, value) in table {
         if !NAMES.contains(&name.as_str()) {
-            let near = closest(name, NAMES.into_iter(), 1);
+            let near = closest(name, NAMES, 1);
             let near = near.first().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
             return Err(format!("{TABLE}: unknown name {name:?}{near}"));
         }

@@ -440,6 +440,12 @@ impl Setup {
         builder.options().map_err(|error| Failure::new(error.code(), error.to_string()))
     }
 
+    /// Returns the limits on each run.
+    #[cfg(feature = "service")]
+    pub(crate) fn run_budget(&self) -> emend_agent::session::RunBudget {
+        self.options.run_budget
+    }
+
     /// Returns a builder of sessions with a model, which is given with the function that opens its responses.
     pub(crate) fn builder(
         &self,

@@ -40,7 +40,7 @@ pub(crate) struct AgentOptions {
     effort: Option<String>,
     max_turns: u64,
     max_tool_rounds: u64,
-    run_budget: RunBudget,
+    pub(super) run_budget: RunBudget,
     policy: Option<Vec<RuleOptions>>,
     /// Limits of the files in memory, fixed when the agent is created.
     quota_bytes: Option<u64>,

@@ -7,8 +7,8 @@ use std::task::{Poll, Waker};
 
 use emend_agent::error_code::Code;
 use emend_agent::service::ApiResult;
-use emend_agent::service::{AgentPlan, ApiError, ServiceHost, WorkMode};
-use emend_agent::session::SessionBuilder;
+use emend_agent::service::{AgentPlan, ApiError, Budget, ServiceHost, WorkMode};
+use emend_agent::session::{RunBudget, SessionBuilder};
 use emend_llm::BoxFuture;
 use futures::stream::{FuturesUnordered, poll_fn};
 use futures::{Stream, StreamExt as _};
@@ -59,6 +59,11 @@ impl ServiceHost for JsHost {
 
     fn default_model(&self) -> String {
         self.parts.default_model.clone()
+    }
+
+    fn job_budget(&self) -> Budget {
+        let RunBudget { tokens, cost_usd, duration_ms } = self.parts.agent.setup.borrow().run_budget();
+        Budget { tokens, cost_usd, duration_ms }
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {

@@ -13,8 +13,8 @@ use emend_agent::error_code::Code;
 use emend_agent::service::api::{
     ApiError, ApiRequest, ApiResponse, Method, check_query, methods_of, parse_query, route, without_method,
 };
-use emend_agent::service::store::EventScope;
-use emend_agent::service::{MemServiceStore, OperationInfo, Service, ServiceParts};
+use emend_agent::service::store::{EventScope, KeptServiceStore};
+use emend_agent::service::{MemServiceStore, OperationInfo, Service, ServiceParts, ServiceStore};
 use emend_agent::store::MemStore;
 use emend_llm::{CancelToken, Shared};
 use js_sys::Function;
@@ -102,10 +102,14 @@ impl ServiceHandle {
         });
         let models = models.collect();
         let host = JsHost::new(JsHostParts { agent: parts, models, default_model, queue: Rc::clone(&queue) });
+        let kept: Shared<dyn ServiceStore> = match &store {
+            Some(store) => Shared::new(KeptServiceStore::new(Shared::clone(store), Shared::clone(&workspace))),
+            None => Shared::new(MemServiceStore::new()),
+        };
         let service = Service::new(ServiceParts {
             workspace,
             host: Shared::new(host),
-            store: Shared::new(MemServiceStore::new()),
+            store: kept,
             conversations: store.unwrap_or_else(|| Shared::new(MemStore::new())),
             clock: Shared::new(BrowserClock),
             random: Shared::new(JsRandom),

@@ -109,6 +109,7 @@ impl Inner {
             })
             .await?;
         }
+        self.store.save_edits().await?;
         Ok(())
     }
 

@@ -6,7 +6,9 @@
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod documents;
 mod journal;
+mod kept;
 mod line_logs;
 mod memory;
 mod parts;
@@ -15,7 +17,9 @@ use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use documents::DocumentJournal;
 pub use journal::{Journal, JournalServiceStore};
+pub use kept::KeptServiceStore;
 pub use line_logs::{LineLogStore, SaveLineLogs};
 pub use memory::MemServiceStore;
 
@@ -169,6 +173,15 @@ pub trait ServiceStore: MaybeSend + MaybeSync {
     ///
     /// [`StoreError::Io`] if the change is not durable; nothing is stored then.
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed, StoreError>>;
+
+    /// Saves changes of the user for which there was no commit, if the store keeps the line logs.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] if they are not durable.
+    fn save_edits(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Returns a session.
     ///

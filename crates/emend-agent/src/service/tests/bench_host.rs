@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::environment::ExecutionEnvironment;
 use crate::environment::memory::MemFs;
 use crate::service::jobs::Jobs;
-use crate::service::store::EventScope;
+use crate::service::store::{EventScope, KeptServiceStore};
 use crate::service::{
     AgentPlan, ApiRequest, ApiResult, MemServiceStore, Method, Reading, Service, ServiceHost, ServiceLimits,
     ServiceParts, ServiceStore,
@@ -200,6 +200,27 @@ impl Bench {
             jobs: None,
         };
         Self::open(disk, limits)
+    }
+
+    /// Returns a service whose store of conversations also keeps sessions, jobs and line logs.
+    pub(super) fn kept(fixture: &str) -> Self {
+        Self::new(fixture).over_documents()
+    }
+
+    fn over_documents(&self) -> Self {
+        let environment = Shared::clone(&self.disk.files) as Shared<dyn ExecutionEnvironment>;
+        let clock = Shared::clone(&self.disk.counter) as Shared<dyn Clock>;
+        let workspace = Shared::new(Workspace::new(environment, Mode::Staged, clock));
+        let documents = Shared::clone(&self.disk.conversations);
+        let store = Shared::new(KeptServiceStore::new(documents, Shared::clone(&workspace)));
+        Self::open(Disk { workspace, store, ..self.disk.clone() }, self.limits.clone())
+    }
+
+    /// Opens a service in a new process that finds the same files and documents.
+    pub(super) async fn reload_kept(&self) -> Self {
+        let next = self.over_documents();
+        next.service.recover().await.unwrap();
+        next
     }
 
     /// Opens a service on what another one left.

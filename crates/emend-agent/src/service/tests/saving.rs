@@ -164,3 +164,16 @@ fn a_save_over_a_change_on_disk_is_a_conflict_until_the_user_has_seen_both() {
         }
     });
 }
+
+#[test]
+fn an_edit_without_a_job_is_kept() {
+    covers("service.kept");
+    block_on(async {
+        let bench = Bench::kept(FILES);
+        edit(&bench, "mine\n", false).await;
+        let next = bench.reload_kept().await;
+        assert_eq!(buffer(&next).await, ("mine\n".to_owned(), BASE.to_owned(), true));
+        assert_eq!(save(&next, Value::Null).await.0, 200);
+        assert_eq!(next.disk("a.md"), "mine\n");
+    });
+}
