@@ -28,14 +28,19 @@ impl ToolEffect {
         self == Self::Reads
     }
 
-    /// Returns the effect as rules show it.
+    /// Returns the effect as the subject of a rule.
     pub(super) fn text(self) -> &'static str {
         match self {
-            Self::Reads => "tools that read",
-            Self::Writes => "tools that write",
-            Self::Runs => "tools that act outside of the project",
-            Self::Asks => "tools that ask the user",
-            Self::Delegates => "tools for subagents",
+            Self::Reads => "read",
+            Self::Writes => "edit",
+            Self::Runs => "run",
+            Self::Asks => "ask",
+            Self::Delegates => "delegate",
         }
+    }
+
+    /// Returns the effect that a rule may name in the place of a tool: `read`, `edit` or `run`.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        [Self::Reads, Self::Writes, Self::Runs].into_iter().find(|effect| effect.text() == name)
     }
 }

@@ -45,7 +45,7 @@ pub struct Rule {
 enum Subject {
     /// The tool with this canonical or exposed name; `*` for all.
     Name(String),
-    /// All tools with this effect.
+    /// All tools with this effect, and an embedder's tool with its name.
     Effect(ToolEffect),
 }
 
@@ -93,6 +93,9 @@ impl Rule {
     /// Returns a rule for calls of `tool` (canonical name, exposed name, or `*`) whose subject matches `pattern`: a
     /// glob for paths, or a pattern for commands in which `*` matches any text.
     ///
+    /// `read`, `edit` and `run` stand for all tools with that effect: `edit:docs/**` is about every tool that changes files
+    /// there.
+    ///
     /// # Errors
     ///
     /// Returns a [`RuleError`] if the tool or the pattern is empty.
@@ -113,7 +116,8 @@ impl Rule {
         };
         let pattern = pattern.map(compiled).transpose();
         let pattern = pattern.map_err(|reason| RuleError::BadPattern { text: text(), reason })?;
-        Ok(Self { action, subject: Subject::Name(tool.to_owned()), pattern: pattern.map(Shared::new) })
+        let subject = ToolEffect::named(tool).map_or_else(|| Subject::Name(tool.to_owned()), Subject::Effect);
+        Ok(Self { action, subject, pattern: pattern.map(Shared::new) })
     }
 
     /// Returns a rule for all calls of tools with this effect.
@@ -129,6 +133,12 @@ impl Rule {
     /// Returns a [`RuleError`] if the pattern is not a glob.
     pub fn for_effect_on(action: Action, effect: ToolEffect, pattern: &str) -> Result<Self, RuleError> {
         Ok(Self { subject: Subject::Effect(effect), ..Self::new(action, "*", Some(pattern))? })
+    }
+
+    /// Returns whether the rule is for all tools with an effect.
+    #[must_use]
+    pub fn is_for_effect(&self) -> bool {
+        matches!(self.subject, Subject::Effect(_))
     }
 
     /// Returns whether the rule is limited to some commands or paths.
@@ -165,7 +175,7 @@ impl Rule {
     pub(super) fn is_for(&self, names: &[&str], effect: ToolEffect) -> bool {
         match &self.subject {
             Subject::Name(name) => name == "*" || names.contains(&name.as_str()),
-            Subject::Effect(of) => *of == effect,
+            Subject::Effect(of) => *of == effect || names.contains(&of.text()),
         }
     }
 

@@ -420,7 +420,7 @@ fn tools_go_by_any_of_their_names_and_patches_by_what_they_are() {
 #[test]
 fn rules_for_an_effect_decide_on_all_tools_that_have_it() {
     let rule = Rule::for_effect(Ask, ToolEffect::Runs);
-    assert_eq!(rule.text(), "tools that act outside of the project");
+    assert_eq!(rule.text(), "run");
     let policy = Policy { rules: vec![Rule::parse(Allow, "shell:git *").unwrap(), rule], otherwise: Allow };
     let decide = |effect, target: &Target| policy.decide(&["shell"], effect, target).action;
     assert_eq!(decide(ToolEffect::Runs, &command("git log")), Allow);
@@ -433,6 +433,27 @@ fn rules_for_an_effect_decide_on_all_tools_that_have_it() {
     let decide = |effect, path: &str| policy.decide(&["any"], effect, &paths(&[path])).action;
     assert_eq!(decide(ToolEffect::Writes, "a/b"), Deny);
     assert_eq!((decide(ToolEffect::Writes, "b"), decide(ToolEffect::Reads, "a/b")), (Allow, Allow));
+}
+
+#[test]
+fn a_rule_may_name_an_effect_in_the_place_of_a_tool() {
+    covers("approval.policy");
+    let policy = policy(&[(Deny, "edit:docs/*"), (Deny, "read:.env"), (Ask, "run")], Allow);
+    let decide = |tool: &str, effect, target: &Target| policy.decide(&[tool], effect, target).action;
+    for tool in ["edit_file", "write_file", "apply_patch", "move_file", "edit_lines", "an embedder's"] {
+        assert_eq!(decide(tool, ToolEffect::Writes, &paths(&["docs/a.md"])), Deny, "{tool}");
+        assert_eq!(decide(tool, ToolEffect::Writes, &paths(&["docs/sub/a.md"])), Deny, "{tool}");
+        assert_eq!(decide(tool, ToolEffect::Writes, &paths(&["src/a.rs"])), Allow, "{tool}");
+    }
+    // A move out of the directory or into it.
+    assert_eq!(decide("move_file", ToolEffect::Writes, &paths(&["docs/a.md", "b.md"])), Deny);
+    assert_eq!(decide("move_file", ToolEffect::Writes, &paths(&["b.md", "docs/a.md"])), Deny);
+    assert_eq!(decide("read_file", ToolEffect::Reads, &paths(&["docs/a.md"])), Allow);
+    assert_eq!(decide("shell", ToolEffect::Runs, &command("make")), Ask);
+    assert!(policy.hidden("Read").hides(".env") && !policy.hidden("Read").hides("docs/a.md"));
+    assert_eq!(policy.hidden("Read").first_rule().as_deref(), Some("read:.env"));
+    // An embedder's own tool may have such a name.
+    assert_eq!(decide("edit", ToolEffect::Reads, &paths(&["docs/a.md"])), Deny);
 }
 
 #[test]

@@ -55,6 +55,42 @@ pub struct KeptRestored {
     pub kept: Vec<FilePath>,
 }
 
+/// The state of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptState {
+    /// What is there.
+    pub kind: KeptStateKind,
+    /// Mode bits.
+    pub mode: u32,
+}
+
+/// What is at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeptStateKind {
+    /// A regular file.
+    File {
+        /// Size in bytes.
+        size: u64,
+        /// Whether it is a text that is small enough for a line log.
+        is_text: bool,
+    },
+    /// A symbolic link with its target.
+    Link(String),
+    /// A directory.
+    Directory,
+}
+
+/// A recorded change that an undo would take back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptPreview {
+    /// Path relative to the root.
+    pub path: FilePath,
+    /// The state that the undo restores; `None` if nothing was there.
+    pub before: Option<KeptState>,
+    /// The present state.
+    pub after: Option<KeptState>,
+}
+
 /// The two steps of an undo. The workspace undoes its line logs between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UndoStep {
@@ -114,7 +150,18 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
         step: UndoStep,
     ) -> BoxFuture<'a, Result<KeptRestored, EnvError>>;
 
-    /// Redoes the changes of the last undo, and returns the changed paths. There are none if commands ran since.
+    /// Returns the changes that an undo of `runs` would take back now, sorted by path. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The record or the files cannot be read.
+    fn preview<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<KeptPreview>, EnvError>>;
+
+    /// Returns the runs that [`redo`](Self::redo) would redo.
+    fn undone(&self) -> Vec<u64>;
+
+    /// Redoes the changes of the last undo that is not redone yet, and returns the changed paths. There are none if
+    /// commands ran since.
     ///
     /// # Errors
     ///

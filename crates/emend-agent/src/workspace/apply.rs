@@ -84,7 +84,6 @@ impl Workspace {
         }
         let (mut applied, mut logs, mut contested) = (Applied::default(), Vec::new(), Vec::new());
         for (path, hunks) in accepted {
-            self.visible(&path).await?;
             let mut log = self.log_of(&path).await?;
             let file = settle(&path, &mut log, hunks, &run_names(runs), self.clock.now_ms())
                 .map_err(|refused| self.apply_error(&path, &log, refused))?;

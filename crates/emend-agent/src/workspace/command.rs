@@ -137,16 +137,25 @@ impl Workspace {
             Text::Unknown => return Ok(CaptureOutcome::NotUndoable),
         };
         let known = self.state().files.get(path).map(|entry| entry.log.clone());
-        let mut log = match (known, kept.text(path).await) {
-            // Another caller wrote the file through the workspace meanwhile, or the text is the same.
-            (Some(log), _) if log.is_saved_text(text.as_deref()) => return Ok(CaptureOutcome::Unchanged),
-            (Some(log), Text::Known(before)) if !is_edited => self.with_users_text(log, Some(&before)),
-            (Some(log), Text::Absent) if !is_edited => self.with_users_text(log, None),
-            (Some(log), _) => log,
-            (None, Text::Known(before)) if text.as_ref() == Some(&before) => return Ok(CaptureOutcome::Unchanged),
-            (None, Text::Known(before)) => LineLog::new(Some(&before)),
-            (None, Text::Absent) => LineLog::new(None),
-            (None, Text::Unknown) => return Ok(CaptureOutcome::NotUndoable),
+        // The text of the log may be older than the command: the user may have restored what an earlier one changed. It
+        // counts only if the workspace wrote the file meanwhile.
+        let before = match kept.text(path).await {
+            Text::Known(before) if !is_edited => Some(Some(before)),
+            Text::Absent if !is_edited => Some(None),
+            _ => None,
+        };
+        let is_unchanged = match &before {
+            Some(before) => *before == text,
+            None => known.as_ref().is_some_and(|log| log.is_saved_text(text.as_deref())),
+        };
+        if is_unchanged {
+            return Ok(CaptureOutcome::Unchanged);
+        }
+        let mut log = match (known, before) {
+            (Some(log), Some(before)) => self.with_users_text(log, before.as_deref()),
+            (Some(log), None) => log,
+            (None, Some(before)) => LineLog::new(before.as_deref()),
+            (None, None) => return Ok(CaptureOutcome::NotUndoable),
         };
         // Without the lease, the agent must not change the canvas. The change counts as that of another program.
         let origin = if self.canvas.path().as_ref() == Some(path) { Origin::External } else { Origin::Agent };

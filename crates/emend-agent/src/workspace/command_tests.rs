@@ -106,6 +106,46 @@ fn lines_of_the_user_before_a_command_are_not_the_commands() {
 }
 
 #[test]
+fn a_command_that_changes_again_what_the_user_restored_is_a_change() {
+    covers("command.review");
+    for world in [World::new(Mode::Direct), without_snapshots()] {
+        for (change, found) in [("write a.txt x\\n", "x\n"), ("remove b.txt", "bee\n"), ("remove b.txt", "brand new\n")]
+        {
+            let path = if change.starts_with("write") { "a.txt" } else { "b.txt" };
+            world.workspace.begin_run();
+            world.shell(change);
+            let text = if path == "a.txt" { "one\ntwo\n" } else { found };
+            world.files.insert(path, text).unwrap();
+            world.workspace.begin_run();
+            assert!(world.shell(change).contains(&format!("[changed: {path}]")), "{change}");
+            let run = world.workspace.last_run();
+            let shown = block_on(world.workspace.texts_of_runs(&[run], None)).unwrap();
+            assert_eq!(shown[0].before.as_deref(), Some(text), "{change}");
+            assert_eq!(world.undo(), [path], "{change}");
+            assert_eq!(world.disk(path).as_deref(), Some(text), "{change}");
+            assert_eq!(block_on(world.workspace.redo_runs()).unwrap().len(), 1, "{change}");
+            assert!(world.workspace.runs().last().unwrap().is_on, "{change}");
+            world.undo();
+        }
+    }
+}
+
+#[test]
+fn staged_a_command_may_delete_again_what_the_user_restored() {
+    covers("command.review");
+    let world = World::new(Mode::Staged);
+    world.shell("remove b.txt");
+    block_on(world.workspace.accept_all(None)).unwrap();
+    assert_eq!(world.disk("b.txt"), None);
+    world.files.insert("b.txt", "bee\n").unwrap();
+    let text = world.shell("remove b.txt; write a.txt x\\n");
+    assert!(text.contains("[changed: a.txt, b.txt]"), "{text}");
+    assert_eq!((world.disk("b.txt").as_deref(), world.visible("b.txt")), (Some("bee\n"), None));
+    block_on(world.workspace.accept_all(None)).unwrap();
+    assert_eq!((world.disk("a.txt").as_deref(), world.disk("b.txt")), (Some("x\n"), None));
+}
+
+#[test]
 fn direct_commands_and_edits_of_one_run_are_undone_together() {
     let world = World::new(Mode::Direct);
     world.write("fresh.txt", "1\n").unwrap();

@@ -63,7 +63,6 @@ impl Workspace {
     ) -> Result<Review, ReviewError> {
         let mut logs = Vec::new();
         for (path, picks) in picks {
-            self.visible(&path).await?;
             let mut log = self.log_of(&path).await?;
             let ids = changes(&path, &mut log, picks)?;
             apply(&path, &mut log, &ids, decision, self.clock.now_ms())?;
@@ -175,7 +174,6 @@ impl Workspace {
     ) -> Result<(Vec<(FilePath, LineLog)>, bool), ReviewError> {
         let (mut logs, mut has_effect) = (Vec::new(), false);
         for path in paths {
-            self.visible(path).await?;
             let before = self.log_of(path).await?;
             let (mut log, now_ms) = (before.clone(), self.clock.now_ms());
             let step = if is_redo { LineLog::redo_one } else { LineLog::undo_one };

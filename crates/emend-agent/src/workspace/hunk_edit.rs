@@ -25,7 +25,6 @@ impl Workspace {
             self.canvas.take_back();
         }
         let _writing = self.enter().await?;
-        self.visible(&path).await?;
         let mut log = self.log_of(&path).await?;
         let n_places = log.contested(&changes).len();
         if n_places > 0 {

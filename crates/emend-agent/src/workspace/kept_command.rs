@@ -76,11 +76,12 @@ impl Workspace {
     ) -> Result<(), WorkspaceError> {
         // Another program may have replaced the file since. Then the recorded change stands alone.
         let Ok(text) = self.disk_text(path).await else { return Ok(()) };
-        let known = self.state().files.get(path).map(|entry| entry.log.clone());
-        if known.as_ref().is_some_and(|log| log.is_saved_text(text.as_deref())) {
+        // The text of the log may be older than the command: the user may have restored what an earlier one changed.
+        let before = keeper.text_before(path).await?;
+        if before == text {
             return Ok(());
         }
-        let before = keeper.text_before(path).await?;
+        let known = self.state().files.get(path).map(|entry| entry.log.clone());
         let mut log = match known {
             Some(log) => self.with_users_text(log, before.as_deref()),
             None => LineLog::new(before.as_deref()),

@@ -35,7 +35,6 @@ impl Workspace {
     pub async fn split(&self, hunk_id: &str, line: usize) -> Result<Review, ReviewError> {
         let _writing = self.enter().await?;
         let (path, ids) = self.changes_of(hunk_id)?;
-        self.visible(&path).await?;
         let mut log = self.log_of(&path).await?;
         let was_split = log.split_hunk(&ids, line, CONTEXT, Origin::User, self.clock.now_ms());
         if !was_split.map_err(|error| refused(&path, error))? {

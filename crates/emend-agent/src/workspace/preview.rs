@@ -55,7 +55,6 @@ impl Workspace {
     ) -> Result<Touched, ReviewError> {
         let mut touched = Touched::default();
         for (path, picks) in picks {
-            self.visible(&path).await?;
             let mut log = self.log_of(&path).await?;
             let contested = picks.iter().filter(|pick| !log.contested(&pick.changes).is_empty()).count();
             let hunks = picks.len();

@@ -196,7 +196,6 @@ impl Workspace {
         }
         let (mut rollback, mut logs) = (Rollback::default(), Vec::new());
         for path in paths.into_iter().filter(is_wanted) {
-            self.visible(&path).await?;
             let number = self.state().files.get(&path).map_or(0, |entry| entry.number);
             let before = self.log_of(&path).await?;
             let mut log = before.clone();

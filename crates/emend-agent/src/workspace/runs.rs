@@ -12,7 +12,7 @@ use super::error::WorkspaceError;
 use super::review::{ReviewError, run_names};
 use super::state::Workspace;
 use super::steps::Step;
-use crate::environment::{EntryKind, EnvError, FileKeeper, FilePath, KeptRun, UndoStep};
+use crate::environment::{EntryKind, EnvError, FileKeeper, FilePath, KeptPreview, KeptRun, KeptState, UndoStep};
 
 /// The agent's changes in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl Workspace {
         let nothing = || ReviewError::Nothing { action: "redo" };
         let logged = {
             let state = self.state();
-            let took_back = |path| state.files.get(path).is_some_and(|entry| ends_in_rollback(&entry.log));
+            let took_back = |path| state.files.get(path).is_some_and(|entry| last_rollback(&entry.log).is_some());
             let last = state.done.last().filter(|paths| paths.iter().all(took_back)).cloned();
             let entries = |log: &LineLog, by: Origin| {
                 log.entries().iter().rev().find(|entry| entry.by == by).map_or(0, |entry| entry.at_ms)
@@ -159,16 +159,54 @@ impl Workspace {
             }
             last
         };
+        let kept = self.keeper().map(FileKeeper::undone).unwrap_or_default();
+        let runs = self.rolled_back(logged.as_deref().unwrap_or_default());
+        // Two undos rather than two parts of one. Runs are undone from the last one back, and redone from the first on.
+        let is_apart = !kept.is_empty() && !runs.is_empty() && runs.is_disjoint(&set_of(kept.iter().copied()));
+        let redoes_log = !is_apart || runs.first() < kept.first();
+        let redoes_kept = !is_apart || !redoes_log;
         let mut paths = BTreeSet::new();
-        if let Some(logged) = logged {
+        if let Some(logged) = logged.filter(|_| redoes_log) {
             self.undo().await?;
             paths.extend(logged);
         }
-        if let Some(keeper) = self.keeper() {
+        if let Some(keeper) = self.keeper().filter(|_| redoes_kept) {
             let _writing = self.enter().await?;
             paths.extend(keeper.redo().await.map_err(WorkspaceError::from)?);
         }
         if paths.is_empty() { Err(nothing()) } else { Ok(paths.into_iter().collect()) }
+    }
+
+    /// Returns the runs that the last undo in `paths` undid. In a browser it returns none.
+    fn rolled_back(&self, paths: &[FilePath]) -> BTreeSet<u64> {
+        if cfg!(target_family = "wasm") {
+            return BTreeSet::new();
+        }
+        let state = self.state();
+        let mut runs = BTreeSet::new();
+        for log in paths.iter().filter_map(|path| state.files.get(path)).map(|entry| &entry.log) {
+            let changes = last_rollback(log).into_iter().flat_map(|entry| &entry.set);
+            let changes = changes.filter_map(|set| log.change(set.change));
+            runs.extend(changes.filter_map(|change| change.meta.run.parse::<u64>().ok()));
+        }
+        runs
+    }
+
+    /// Returns the changes of commands in `runs` that an undo would take back, other than those of texts that line logs undo.
+    ///
+    /// # Errors
+    ///
+    /// What the commands changed cannot be read.
+    pub async fn other_changes_of_runs(&self, runs: &[u64]) -> Result<Vec<KeptPreview>, WorkspaceError> {
+        let logged = self.logged(runs);
+        let Some(keeper) = self.keeper() else { return Ok(Vec::new()) };
+        let mut changes = keeper.preview(runs).await?;
+        changes.retain(|change| {
+            let mode = |state: &Option<KeptState>| state.as_ref().map(|state| state.mode);
+            let both_exist = change.before.is_some() && change.after.is_some();
+            !logged.contains(&change.path) || (both_exist && mode(&change.before) != mode(&change.after))
+        });
+        Ok(changes)
     }
 
     /// Returns the texts of the files that `runs` changed, or of `path` alone, as they are and as
@@ -211,12 +249,12 @@ impl Workspace {
         let runs = run_names(runs);
         let mut taken = TakenBack { undone: UndoneRun::default(), logs: Vec::new() };
         for path in known.into_iter().filter(|known| path.is_none_or(|path| path == known)) {
-            match self.visible(&path).await {
-                Ok(None) if self.is_below_file(&path).await => {
+            let mut log = match self.log_of(&path).await {
+                Ok(log) if log.is_visible_text(None) && self.is_below_file(&path).await => {
                     taken.undone.kept.push(path);
                     continue;
                 }
-                Ok(_) => {}
+                Ok(log) => log,
                 // A directory or a binary file is in its place.
                 Err(
                     WorkspaceError::Environment(EnvError::InvalidPath { .. } | EnvError::IsDirectory { .. })
@@ -226,8 +264,7 @@ impl Workspace {
                     continue;
                 }
                 Err(error) => return Err(error),
-            }
-            let mut log = self.log_of(&path).await?;
+            };
             let overwritten = overwritten_by_user(&log);
             let (kept, ids): (Vec<ChangeId>, Vec<ChangeId>) = log
                 .changes()
@@ -261,12 +298,12 @@ pub(super) fn lost_in_crash(log: &LineLog) -> BTreeSet<ChangeId> {
     log.entries().iter().filter(is_lost).flat_map(|entry| entry.set.iter().map(|set| set.change)).collect()
 }
 
-/// Returns whether the user's last action in a file, undone ones left out, was an undo of runs.
-fn ends_in_rollback(log: &LineLog) -> bool {
+/// Returns the user's last action in a file, undone ones left out, if it was an undo of runs.
+fn last_rollback(log: &LineLog) -> Option<&LogEntry> {
     let (mut undone, mut redone) = (BTreeSet::new(), BTreeSet::new());
     for entry in log.entries().iter().rev() {
         match entry.action {
-            Action::Write if entry.by == Origin::Agent => return false,
+            Action::Write if entry.by == Origin::Agent => return None,
             _ if entry.by != Origin::User => {}
             Action::Undo { entry } if !redone.contains(&entry) => {
                 undone.insert(entry);
@@ -276,10 +313,10 @@ fn ends_in_rollback(log: &LineLog) -> bool {
             }
             Action::Undo { .. } | Action::Redo { .. } => {}
             _ if undone.contains(&entry.number) => {}
-            action => return matches!(action, Action::Rollback { .. }),
+            action => return matches!(action, Action::Rollback { .. }).then_some(entry),
         }
     }
-    false
+    None
 }
 
 /// Returns the agent's changes with lines that a live change of the user or of another program deletes.

@@ -245,7 +245,7 @@ impl Workspace {
         if !is_edited && (self.defers_saves || !self.waits(&file)) {
             return Ok(file);
         }
-        let mut log = self.log_of(&file).await?;
+        let mut log = self.log_after(&file, current.as_deref());
         let mut step = None;
         if is_edited {
             let (run, at_ms) = (self.last_run().to_string(), self.clock.now_ms());
@@ -258,12 +258,18 @@ impl Workspace {
         Ok(file)
     }
 
-    /// Returns a copy of a file's log; for a file without edits, a new log of the text on disk.
+    /// Returns a copy of a file's log, after recording changes on disk since the last access; for a file without edits, a
+    /// new log of the text on disk.
     pub(super) async fn log_of(&self, path: &FilePath) -> Result<LineLog, WorkspaceError> {
-        if let Some(entry) = self.state().files.get(path) {
-            return Ok(entry.log.clone());
-        }
-        Ok(LineLog::new(self.disk_text(path).await?.as_deref()))
+        let visible = self.visible(path).await?;
+        Ok(self.log_after(path, visible.as_deref()))
+    }
+
+    /// As [`log_of`](Self::log_of), for a file whose visible text has just been read.
+    fn log_after(&self, path: &FilePath, visible: Option<&str>) -> LineLog {
+        let state = self.state();
+        // Without a log, the visible text is the one on disk.
+        state.files.get(path).map_or_else(|| LineLog::new(visible), |entry| entry.log.clone())
     }
 
     /// Writes new logs to the disk before they take effect. If a file cannot be written, the others are restored, so

@@ -18,6 +18,7 @@ mod leftover;
 mod modes;
 mod node;
 mod pack;
+mod preview;
 mod record;
 mod restore;
 mod scan;
@@ -45,7 +46,7 @@ pub(crate) use self::copy::CopyTree;
 use self::modes::mode_at;
 use self::node::{Blob, Change, Content, Entry, Node};
 use self::pack::{Pack, STORE_BYTES_MAX};
-use self::record::{Line, NotedModes, Record, Recorded, append_line};
+use self::record::{Line, NotedModes, Record, Recorded, Undone, append_line};
 use self::restore::{Switch, Switched, restore};
 use self::scan::{entry_at, scan};
 use crate::clock::OsRandom;
@@ -96,6 +97,9 @@ struct Loaded {
     /// Size of the store after it was tidied.
     n_tidied: u64,
     record: Record,
+    /// The paths that the first step of an undo has changed; `None` if not all are known, because an earlier process was
+    /// killed during this undo.
+    touched: Option<BTreeSet<FilePath>>,
 }
 
 impl Keeper {
@@ -224,6 +228,14 @@ impl Keeper {
         self.with(files, |loaded| loaded.undo(files, runs, logged, step))
     }
 
+    /// Returns the runs of the last undo that can be redone.
+    pub(crate) fn undone(&mut self, files: &RootFiles) -> Vec<u64> {
+        if self.only_reads || !self.directory.exists() {
+            return Vec::new();
+        }
+        self.with(files, |loaded| Ok(loaded.record.undone_runs())).unwrap_or_default()
+    }
+
     /// Redoes the last undo.
     pub(crate) fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
         if !self.directory.exists() {
@@ -245,6 +257,7 @@ impl Loaded {
             pack: Pack::open(directory)?,
             n_tidied: 0,
             record,
+            touched: None,
         };
         if let Some(n_whole) = n_whole {
             // A broken last line is that of a process that was killed.
@@ -297,7 +310,7 @@ impl Loaded {
             }
             let is_off = |number: &usize| self.record.commands.get(*number).is_some_and(|recorded| !recorded.is_on);
             let commands = (0..self.record.commands.len()).filter(is_off).collect();
-            serde_json::to_writer(&mut lines, &Line::Switch { commands, is_on: false })?;
+            serde_json::to_writer(&mut lines, &Line::Switch { commands, is_on: false, untouched: BTreeSet::new() })?;
             lines.push(b'\n');
             replace(&self.directory.join(record::CHANGES), &lines)?;
             self.record.undone.clear();
@@ -422,13 +435,11 @@ impl Loaded {
         logged: &BTreeSet<FilePath>,
         step: UndoStep,
     ) -> io::Result<KeptRestored> {
-        let is_meant =
-            |recorded: &Recorded| recorded.is_on && !recorded.changes.is_empty() && runs.contains(&recorded.run);
-        let numbers = (0..self.record.commands.len()).rev();
-        let commands: Vec<usize> =
-            numbers.filter(|&number| self.record.commands.get(number).is_some_and(is_meant)).collect();
+        let commands = self.record.live_commands(runs);
         let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
         if step == UndoStep::BeforeLogs && !commands.is_empty() {
+            let is_repeated = self.record.undone.iter().any(|undone| undone.commands == commands);
+            self.touched = (!is_repeated).then(BTreeSet::new);
             self.append(Line::Switching { commands: commands.clone() })?;
         }
         let mut outcome = Outcome::default();
@@ -463,21 +474,28 @@ impl Loaded {
             });
         }
         match step {
-            // Tried again after the logs have removed their files.
-            UndoStep::BeforeLogs => outcome.kept.clear(),
+            UndoStep::BeforeLogs => {
+                // Tried again after the logs have removed their files.
+                outcome.kept.clear();
+                if let Some(touched) = &mut self.touched {
+                    touched.extend(outcome.restored.iter().cloned());
+                }
+            }
             UndoStep::AfterLogs => {
                 self.record.restore_modes(files, runs, logged)?;
-                // The undo of edits alone ends the redo of an earlier undo, too, but not the interrupted one of these runs.
-                let is_same = |&number: &usize| {
-                    self.record.commands.get(number).is_some_and(|recorded| runs.contains(&recorded.run))
-                };
-                let ends_redo = !self.record.undone.is_empty() && !logged.is_empty();
-                let commands = match commands.is_empty() {
-                    true => self.record.undone.iter().copied().filter(is_same).collect(),
-                    false => commands,
-                };
+                // Edits of a later run than the undone ones were made after that undo, and end its redo.
+                let is_later = runs.iter().max() > self.record.undone_runs().last();
+                let ends_redo = !self.record.undone.is_empty() && !logged.is_empty() && is_later;
                 if !commands.is_empty() || ends_redo {
-                    self.append(Line::Switch { commands, is_on: false })?;
+                    let is_touched = |path: &FilePath, touched: &BTreeSet<FilePath>| {
+                        touched.contains(path) || outcome.restored.contains(path) || logged.contains(path)
+                    };
+                    let touched = self.touched.take();
+                    let untouched = touched.map_or_else(BTreeSet::new, |touched| {
+                        let paths = self.record.paths_of(&commands);
+                        paths.filter(|path| !is_touched(path, &touched)).cloned().collect()
+                    });
+                    self.append(Line::Switch { commands, is_on: false, untouched })?;
                 }
             }
         }
@@ -488,19 +506,22 @@ impl Loaded {
     }
 
     fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
-        let mut commands = self.record.undone.clone();
-        commands.sort_unstable();
+        let Undone { commands, untouched } = self.record.undone.last().cloned().unwrap_or_default();
         if !commands.is_empty() {
             self.append(Line::Switching { commands: commands.clone() })?;
         }
         let mut outcome = Outcome::default();
-        for &number in &commands {
+        // An undo names the last command first.
+        let mut forth = commands.clone();
+        forth.sort_unstable();
+        for &number in &forth {
             let Some(recorded) = self.record.commands.get(number) else { continue };
-            let switches: Vec<Switch<'_>> = recorded.changes.iter().map(forwards).collect();
+            let switches: Vec<Switch<'_>> =
+                recorded.changes.iter().filter(|change| !untouched.contains(&change.path)).map(forwards).collect();
             outcome.take(&switches, &restore(files, &mut self.pack, &switches)?);
         }
         if !commands.is_empty() {
-            self.append(Line::Switch { commands, is_on: true })?;
+            self.append(Line::Switch { commands, is_on: true, untouched: BTreeSet::new() })?;
         }
         Ok(outcome.restored.into_iter().collect())
     }

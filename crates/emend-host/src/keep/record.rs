@@ -1,5 +1,6 @@
 //! The record of commands and edits: lines that are appended durably, and the state that they lead to.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -55,7 +56,19 @@ pub(super) enum Line {
     Switch {
         commands: Vec<usize>,
         is_on: bool,
+        /// Paths of the commands that an undo left as they were, because the user had restored or changed them before.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        untouched: BTreeSet<FilePath>,
     },
+}
+
+/// An undo that can be redone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Undone {
+    /// The undone commands, by number.
+    pub(super) commands: Vec<usize>,
+    /// The paths of these commands that the undo did not change.
+    pub(super) untouched: BTreeSet<FilePath>,
 }
 
 /// The commands and edits of the record.
@@ -64,8 +77,8 @@ pub(super) struct Record {
     pub(super) commands: Vec<Recorded>,
     /// Mode bits of files before edits, in order.
     pub(super) noted: Vec<NotedModes>,
-    /// The commands of the last undo, if nothing was recorded since.
-    pub(super) undone: Vec<usize>,
+    /// Each undo that can be redone, in order.
+    pub(super) undone: Vec<Undone>,
 }
 
 impl Record {
@@ -91,13 +104,47 @@ impl Record {
             Line::Modes(noted) => self.noted.push(NotedModes { n_commands: self.commands.len(), ..noted }),
             Line::Switching { commands } => {
                 self.switch(&commands, true);
-                self.undone = commands;
+                // Which paths an interrupted undo has changed is not known.
+                self.push_undone(commands, BTreeSet::new());
             }
-            Line::Switch { commands, is_on } => {
+            Line::Switch { commands, is_on, untouched } => {
                 self.switch(&commands, is_on);
-                self.undone = if is_on { Vec::new() } else { commands };
+                match is_on {
+                    true => self.undone.retain(|undone| undone.commands != commands),
+                    false if commands.is_empty() => self.undone.clear(),
+                    false => self.push_undone(commands, untouched),
+                }
             }
         }
+    }
+
+    /// Adds an undo, unless it has changed nothing that could be redone.
+    fn push_undone(&mut self, commands: Vec<usize>, untouched: BTreeSet<FilePath>) {
+        self.undone.retain(|undone| undone.commands != commands);
+        if self.paths_of(&commands).any(|path| !untouched.contains(path)) {
+            self.undone.push(Undone { commands, untouched });
+        }
+    }
+
+    /// Returns the paths that commands changed.
+    pub(super) fn paths_of(&self, commands: &[usize]) -> impl Iterator<Item = &FilePath> {
+        let commands = commands.iter().filter_map(|&number| self.commands.get(number));
+        commands.flat_map(|recorded| &recorded.changes).map(|change| &change.path)
+    }
+
+    /// Returns the runs of the last undo.
+    pub(super) fn undone_runs(&self) -> Vec<u64> {
+        let commands = self.undone.last().into_iter().flat_map(|undone| &undone.commands);
+        let runs: BTreeSet<u64> = commands.filter_map(|&number| Some(self.commands.get(number)?.run)).collect();
+        runs.into_iter().collect()
+    }
+
+    /// Returns the commands of `runs` that are in effect, the last one first.
+    pub(super) fn live_commands(&self, runs: &[u64]) -> Vec<usize> {
+        let is_meant =
+            |recorded: &Recorded| recorded.is_on && !recorded.changes.is_empty() && runs.contains(&recorded.run);
+        let numbers = (0..self.commands.len()).rev();
+        numbers.filter(|&number| self.commands.get(number).is_some_and(is_meant)).collect()
     }
 
     fn switch(&mut self, commands: &[usize], is_on: bool) {

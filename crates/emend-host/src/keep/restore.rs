@@ -41,10 +41,11 @@ pub(super) enum Switched {
 
 /// Restores paths, all of one command, sorted. Returns the outcomes in the same order.
 pub(super) fn restore(files: &RootFiles, pack: &mut Pack, switches: &[Switch<'_>]) -> io::Result<Vec<Switched>> {
-    let mut restore = Restore { files, pack, last: None, dirty: BTreeMap::new(), n_written: 0 };
+    let places = Places::of(files);
+    let mut restore = Restore { places, pack, dirty: BTreeMap::new(), n_written: 0 };
     let mut outcomes = Vec::with_capacity(switches.len());
     for switch in switches {
-        outcomes.push(restore.look(switch)?);
+        outcomes.push(restore.places.look(switch)?);
     }
     // Contents of directories go before the directories, and come after them.
     for (switch, outcome) in switches.iter().zip(&mut outcomes).rev() {
@@ -75,17 +76,24 @@ pub(super) fn restore(files: &RootFiles, pack: &mut Pack, switches: &[Switch<'_>
     Ok(outcomes)
 }
 
-struct Restore<'a> {
+/// The directories of paths.
+pub(super) struct Places<'a> {
     files: &'a RootFiles,
-    pack: &'a mut Pack,
     /// The directory of the last path.
     last: Option<(FilePath, Arc<Dir>)>,
-    /// The directories whose entries changed.
-    dirty: BTreeMap<FilePath, Arc<Dir>>,
-    n_written: usize,
 }
 
-impl Restore<'_> {
+impl<'a> Places<'a> {
+    pub(super) fn of(files: &'a RootFiles) -> Self {
+        Self { files, last: None }
+    }
+
+    /// Returns the mode bits of a path; `None` if nothing is there.
+    pub(super) fn mode(&mut self, path: &FilePath) -> io::Result<Option<u32>> {
+        let Some(parent) = self.parent(path)? else { return Ok(None) };
+        Ok(statat(&*parent, path.name(), AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| mode_of(&found)))
+    }
+
     /// Returns the directory that holds `path`; `None` if it does not exist or a link is on the way.
     fn parent(&mut self, path: &FilePath) -> io::Result<Option<Arc<Dir>>> {
         let Some(parent) = path.parent() else { return Ok(None) };
@@ -100,17 +108,8 @@ impl Restore<'_> {
         Ok(Some(directory))
     }
 
-    /// Notes that the entry `path` of `parent` has changed.
-    fn note(&mut self, path: &FilePath, parent: Arc<Dir>) {
-        // The known directory may be the changed one.
-        if self.last.as_ref().is_some_and(|(known, _)| known.is_under(path)) {
-            self.last = None;
-        }
-        self.dirty.insert(path.parent().unwrap_or_default(), parent);
-    }
-
     /// Compares the present state with both states of a switch.
-    fn look(&mut self, switch: &Switch<'_>) -> io::Result<Switched> {
+    pub(super) fn look(&mut self, switch: &Switch<'_>) -> io::Result<Switched> {
         let parent = self.parent(switch.path)?;
         let name = switch.path.name();
         let found = match &parent {
@@ -156,10 +155,29 @@ impl Restore<'_> {
             (false, false) => Switched::LeftAlone,
         })
     }
+}
+
+struct Restore<'a> {
+    places: Places<'a>,
+    pack: &'a mut Pack,
+    /// The directories whose entries changed.
+    dirty: BTreeMap<FilePath, Arc<Dir>>,
+    n_written: usize,
+}
+
+impl Restore<'_> {
+    /// Notes that the entry `path` of `parent` has changed.
+    fn note(&mut self, path: &FilePath, parent: Arc<Dir>) {
+        // The known directory may be the changed one.
+        if self.places.last.as_ref().is_some_and(|(known, _)| known.is_under(path)) {
+            self.places.last = None;
+        }
+        self.dirty.insert(path.parent().unwrap_or_default(), parent);
+    }
 
     /// Removes the present state. Returns false if a directory still has entries.
     fn remove(&mut self, switch: &Switch<'_>) -> io::Result<bool> {
-        let Some(parent) = self.parent(switch.path)? else { return Ok(true) };
+        let Some(parent) = self.places.parent(switch.path)? else { return Ok(true) };
         let is_directory = switch.from.is_some_and(|from| matches!(from.content, Content::Directory | Content::Crowd));
         let done = match is_directory {
             true => parent.remove_dir(switch.path.name()),
@@ -176,16 +194,16 @@ impl Restore<'_> {
 
     /// Creates the new state. Returns false if something is in the way.
     fn create(&mut self, switch: &Switch<'_>, to: &Node) -> io::Result<bool> {
-        let Some(parent) = self.parent(switch.path)? else {
+        let Some(parent) = self.places.parent(switch.path)? else {
             // A directory above was removed since, for example by the user: it is made again with the default mode.
             let Some(above) = switch.path.parent() else { return Ok(false) };
-            match self.files.directory().create_dir_all(above.as_str()) {
+            match self.places.files.directory().create_dir_all(above.as_str()) {
                 Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory) => {
                     return Ok(false);
                 }
                 done => done?,
             }
-            return if self.parent(switch.path)?.is_some() { self.create(switch, to) } else { Ok(false) };
+            return if self.places.parent(switch.path)?.is_some() { self.create(switch, to) } else { Ok(false) };
         };
         let name = switch.path.name();
         match &to.content {
@@ -235,7 +253,7 @@ impl Restore<'_> {
         if matches!(to.content, Content::Link(_)) {
             return Ok(false);
         }
-        let Some(parent) = self.parent(switch.path)? else { return Ok(false) };
+        let Some(parent) = self.places.parent(switch.path)? else { return Ok(false) };
         let name = switch.path.name();
         let found = statat(&*parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let mode = mode_of(&found);
@@ -252,7 +270,7 @@ impl Restore<'_> {
         #[cfg(target_os = "linux")]
         if self.n_written > SYNCED_ONE_BY_ONE_MAX || self.dirty.len() > SYNCED_ONE_BY_ONE_MAX {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            rustix::fs::syncfs(openat(self.files.directory(), ".", flags, Mode::empty())?)?;
+            rustix::fs::syncfs(openat(self.places.files.directory(), ".", flags, Mode::empty())?)?;
             return Ok(());
         }
         for directory in self.dirty.values() {

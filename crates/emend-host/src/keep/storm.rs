@@ -1,11 +1,12 @@
 //! Storms: random edits, commands, user edits, kills, undo, redo and rollback. When everything is undone, the project is
 //! as at the start, and no line of the user is missing. Few storms have commands that change up to 5,000 files at once,
-//! and few have a large ignored directory.
+//! and few have a large ignored directory. In some storms all edits and commands wait for review.
 
 use std::collections::BTreeSet;
 use std::fs;
 
-use emend_agent::workspace::{RunChanges, UndoneRun};
+use emend_agent::error_code::Code;
+use emend_agent::workspace::{Mode, RunChanges, UndoneRun};
 use futures::executor::block_on;
 use serde_json::json;
 
@@ -13,11 +14,14 @@ use self::crowd::Crowd;
 use super::tests::{Open, Project, Tree};
 
 mod crowd;
+mod restored;
 
 /// Number of seeds, and with the variable `EMEND_STORM`, which `cargo xtask test --all` sets. `EMEND_SEED` selects one.
 const SEEDS: u64 = 120;
 const SEEDS_OF_STORM: u64 = 2_000;
 
+/// One of so many storms holds edits and commands back for review.
+const STAGED_STORM_EVERY: u64 = 4;
 /// One of so many storms has a large directory and large commands: each of them takes seconds. Another one has a large
 /// ignored directory.
 const LARGE_STORM_EVERY: u64 = 20;
@@ -43,6 +47,10 @@ struct Histogram {
     rollbacks: usize,
     kept: usize,
     not_kept: usize,
+    /// Commands that changed again what the user had restored, and pairs of undos that were redone.
+    repeated: usize,
+    redone_pairs: usize,
+    accepted: usize,
     /// Storms with a large ignored directory, those that exceeded the number of kept entries, and the most entries.
     crowded: usize,
     crowds: usize,
@@ -51,6 +59,7 @@ struct Histogram {
 
 struct Storm {
     project: Project,
+    mode: Mode,
     /// Number of files in the large directory `many`, if the storm has large commands.
     n_many: usize,
     /// The large ignored directory, if the storm has one.
@@ -70,7 +79,8 @@ struct Storm {
 impl Storm {
     fn new(seed: u64) -> Self {
         let project = Project::usual();
-        let open = Some(project.open());
+        let mode = if seed % STAGED_STORM_EVERY == 3 { Mode::Staged } else { Mode::Direct };
+        let open = Some(project.open_in(mode));
         let mut numbers = Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let is_large = seed % LARGE_STORM_EVERY == 7;
         let n_many = if is_large { LARGE_FILES_MAX - [0, 0, 1_000, 3_500][numbers.below(4)] } else { 0 };
@@ -81,6 +91,7 @@ impl Storm {
         }
         let mut storm = Self {
             project,
+            mode,
             n_many,
             crowd: None,
             open,
@@ -106,7 +117,7 @@ impl Storm {
 
     /// Takes one random step.
     fn step(&mut self, seen: &mut Histogram) {
-        match self.numbers.below(13) {
+        match self.numbers.below(16) {
             0..=3 => {
                 self.edit();
                 seen.edits += 1;
@@ -133,6 +144,15 @@ impl Storm {
                     Err(_) => seen.redos_refused += 1,
                 }
             }
+            13 => self.repeat_command(seen),
+            14 => self.redo_pair(seen),
+            15 if self.mode == Mode::Staged => {
+                self.steps.push("accept".to_owned());
+                match block_on(self.open().workspace.accept_all(None)) {
+                    Ok(_) => seen.accepted += 1,
+                    Err(error) => self.errors.push(format!("accept: {error}")),
+                }
+            }
             _ => {
                 let runs: Vec<u64> = self.runs().into_iter().map(|run| run.run_id).collect();
                 if !runs.is_empty() {
@@ -153,12 +173,24 @@ impl Storm {
             (_, true) => self.crowd_command(),
             _ => self.numbers.command(),
         };
-        self.steps.push(command.clone());
+        self.run(&command, seen);
+    }
+
+    /// Runs this command.
+    fn run(&mut self, command: &str, seen: &mut Histogram) {
+        self.steps.push(command.to_owned());
         self.look_at_crowd(seen);
         let arguments = json!({ "command": format!("({command}) 2>/dev/null; true"), "timeout_ms": 600_000 });
         let output = self.open().call("shell", arguments);
         self.look_at_crowd(seen);
-        let Ok(output) = output else { return };
+        let output = match output {
+            Ok(output) => output,
+            // Nothing else changes files meanwhile.
+            Err(error) if error.code == Code::Stale => {
+                return self.errors.push(format!("{command}: {}", error.message));
+            }
+            Err(_) => return,
+        };
         let n_files = output.data["changed"].as_array().map_or(0, Vec::len);
         seen.files += n_files;
         seen.most_files = seen.most_files.max(n_files);
@@ -244,20 +276,26 @@ impl Storm {
         self.steps.push("kill".to_owned());
         let saved = serde_json::to_string(&self.open().workspace.snapshot()).unwrap();
         self.open = None;
-        let open = self.project.open();
+        let open = self.project.open_in(self.mode);
         open.workspace.restore(serde_json::from_str(&saved).unwrap()).unwrap();
         self.open = Some(open);
     }
 
-    fn undo(&mut self, runs: &[u64], seen: &mut Histogram) {
+    /// Undoes runs. Returns whether that restored all that they had changed.
+    fn undo(&mut self, runs: &[u64], seen: &mut Histogram) -> bool {
         self.steps.push(format!("undo {runs:?}"));
-        let UndoneRun { kept, lost, .. } = match block_on(self.open().workspace.undo_runs(runs)) {
+        let UndoneRun { kept, lost, restored } = match block_on(self.open().workspace.undo_runs(runs)) {
             Ok(undone) => undone,
-            Err(error) => return self.errors.push(format!("undo {runs:?}: {error}")),
+            Err(error) => {
+                self.errors.push(format!("undo {runs:?}: {error}"));
+                return false;
+            }
         };
+        let is_whole = kept.is_empty() && lost.is_empty() && !restored.is_empty();
         seen.kept += kept.len();
         seen.not_kept += lost.len();
         self.named.extend(kept.iter().chain(&lost).map(ToString::to_string));
+        is_whole
     }
 
     /// Returns the problems after everything was undone.

@@ -28,6 +28,7 @@ use crate::test_support::covers;
 mod killed;
 #[cfg(target_os = "linux")]
 mod processes;
+mod redone;
 #[cfg(target_os = "linux")]
 mod unseen;
 
@@ -131,7 +132,7 @@ impl Project {
         self.open_in(Mode::Direct)
     }
 
-    fn open_in(&self, mode: Mode) -> Open {
+    pub(super) fn open_in(&self, mode: Mode) -> Open {
         let state = Arc::new(StateDir::open_in(&self.around.path().join("state"), &self.root()).unwrap());
         let environment = Arc::new(LocalEnvironment::new(self.root()).unwrap().with_journal(state));
         let clock = Shared::new(SystemClock);

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use emend_agent::environment::{
-    CopyChange, CopyChangeKind, CopyKeeper, EnvError, FileKeeper, FilePath, KeptChange, KeptChangeKind, KeptRestored,
-    KeptRun, UndoStep,
+    CopyChange, CopyChangeKind, CopyKeeper, EnvError, FileKeeper, FilePath, KeptChange, KeptChangeKind, KeptPreview,
+    KeptRestored, KeptRun, UndoStep,
 };
 use emend_llm::{BoxFuture, Clock as _};
 
@@ -82,6 +82,15 @@ impl FileKeeper for LocalKeeper {
     ) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
         let (runs, logged) = (runs.to_vec(), logged.clone());
         self.run("restoring kept files", move |keeper, files| keeper.undo(files, &runs, &logged, step))
+    }
+
+    fn preview<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<KeptPreview>, EnvError>> {
+        let runs = runs.to_vec();
+        self.run("reading what commands changed", move |keeper, files| keeper.preview(files, &runs))
+    }
+
+    fn undone(&self) -> Vec<u64> {
+        lock(&self.keeper).undone(&self.files)
     }
 
     fn redo(&self) -> BoxFuture<'_, Result<Vec<FilePath>, EnvError>> {

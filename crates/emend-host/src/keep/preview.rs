@@ -1,0 +1,64 @@
+//! The changes of commands that an undo would take back, without changing anything.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use emend_agent::environment::{FilePath, KeptPreview, KeptState, KeptStateKind};
+
+use super::Keeper;
+use super::node::{Content, Node};
+use super::record::Record;
+use super::restore::{Places, Switch, Switched};
+use crate::files::RootFiles;
+
+impl Keeper {
+    /// Returns the changes of `runs` that an undo would take back now, without those in ignored directories.
+    pub(crate) fn preview(&mut self, files: &RootFiles, runs: &[u64]) -> io::Result<Vec<KeptPreview>> {
+        if !self.directory.exists() {
+            return Ok(Vec::new());
+        }
+        match self.only_reads {
+            true => preview(&Record::read(&self.directory)?.0, files, runs),
+            false => self.with(files, |loaded| preview(&loaded.record, files, runs)),
+        }
+    }
+}
+
+fn preview(record: &Record, files: &RootFiles, runs: &[u64]) -> io::Result<Vec<KeptPreview>> {
+    // The state before the first command that changed a path, and the one after the last.
+    let mut changes: BTreeMap<&FilePath, (Option<&Node>, Option<&Node>)> = BTreeMap::new();
+    for number in record.live_commands(runs) {
+        let Some(recorded) = record.commands.get(number) else { continue };
+        for change in recorded.changes.iter().filter(|change| !change.is_product()) {
+            let (before, after) = (change.before.as_ref(), change.after.as_ref());
+            changes.entry(&change.path).and_modify(|known| known.0 = before).or_insert((before, after));
+        }
+    }
+    let mut places = Places::of(files);
+    let mut previews = Vec::new();
+    for (path, (before, after)) in changes {
+        let switch = Switch { path, from: after, to: before };
+        let is_due = match places.look(&switch)? {
+            Switched::Done => true,
+            Switched::LeftAlone => false,
+            // The contents are the same. The mode bits may differ.
+            Switched::Before => match (before, after) {
+                (Some(before), Some(after)) => before.mode != after.mode && places.mode(path)? == Some(after.mode),
+                _ => false,
+            },
+        };
+        if is_due {
+            previews.push(KeptPreview { path: path.clone(), before: before.map(state), after: after.map(state) });
+        }
+    }
+    Ok(previews)
+}
+
+fn state(node: &Node) -> KeptState {
+    let kind = match &node.content {
+        Content::File { is_text, .. } => KeptStateKind::File { size: node.size, is_text: *is_text },
+        Content::Link(target) => KeptStateKind::Link(target.clone()),
+        Content::Directory | Content::Crowd => KeptStateKind::Directory,
+    };
+    KeptState { kind, mode: node.mode }
+}

@@ -1,0 +1,103 @@
+//! Storms in which the user restores what a command changed, and a later command changes it again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use emend_agent::workspace::Mode;
+use futures::executor::block_on;
+
+use super::super::tests::Tree;
+use super::{Histogram, Storm};
+
+/// Returns the paths of texts that differ between two trees.
+fn changed_texts(before: &Tree, after: &Tree) -> Vec<String> {
+    let is_text = |side: Option<&(u32, String)>| {
+        side.is_none_or(|(_, text)| {
+            text != "directory" && !text.starts_with("link to") && !text.contains(['\0', '\u{fffd}'])
+        })
+    };
+    let differs = |path: &&String| before.get(*path).map(|(_, text)| text) != after.get(*path).map(|(_, text)| text);
+    let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let changed = paths.into_iter().filter(differs);
+    changed.filter(|path| is_text(before.get(*path)) && is_text(after.get(*path))).cloned().collect()
+}
+
+impl Storm {
+    /// Runs a command, lets the user restore the texts that it changed, as `git checkout` does, and runs it again.
+    pub(super) fn repeat_command(&mut self, seen: &mut Histogram) {
+        if self.n_many > 0 || self.crowd.is_some() {
+            return;
+        }
+        let command = self.numbers.command();
+        let before = self.project.tree();
+        self.run(&command, seen);
+        if self.mode == Mode::Staged {
+            self.steps.push("accept".to_owned());
+            if let Err(error) = block_on(self.open().workspace.accept_all(None)) {
+                self.errors.push(format!("accept: {error}"));
+            }
+        }
+        let after = self.project.tree();
+        let mut restored = 0;
+        for path in changed_texts(&before, &after) {
+            let file = self.project.path(&path);
+            match before.get(&path) {
+                None => fs::remove_file(&file).unwrap(),
+                Some((mode, text)) => {
+                    let Ok(()) = fs::create_dir_all(file.parent().unwrap()) else { continue };
+                    fs::write(&file, text).unwrap();
+                    fs::set_permissions(&file, fs::Permissions::from_mode(*mode)).unwrap();
+                }
+            }
+            restored += 1;
+            self.steps.push(format!("user: restores {path}"));
+        }
+        let before = self.project.tree();
+        self.run(&command, seen);
+        seen.repeated += usize::from(restored > 0);
+        if self.mode == Mode::Direct {
+            self.check_preview(&before);
+        }
+    }
+
+    /// Checks that the preview of an undo of the last run has each text that it changed since `before`.
+    fn check_preview(&mut self, before: &Tree) {
+        let changed = changed_texts(before, &self.project.tree());
+        let workspace = &self.open().workspace;
+        let shown = block_on(workspace.texts_of_runs(&[workspace.last_run()], None)).unwrap();
+        let is_shown = |path: &String| path.starts_with("out/") || shown.iter().any(|text| text.path.as_str() == path);
+        let missing: Vec<String> = changed.into_iter().filter(|path| !is_shown(path)).collect();
+        if !missing.is_empty() {
+            self.errors.push(format!("the preview does not show {missing:?}"));
+        }
+    }
+
+    /// Undoes the last two runs one by one and redoes them one by one.
+    pub(super) fn redo_pair(&mut self, seen: &mut Histogram) {
+        if self.mode == Mode::Staged {
+            return;
+        }
+        let runs: Vec<u64> = self.runs().into_iter().filter(|run| run.is_on).map(|run| run.run_id).collect();
+        let [.., first, last] = runs[..] else { return };
+        let mut trees = vec![self.project.tree()];
+        for run in [last, first] {
+            // What the user has changed since does not come back.
+            if !self.undo(&[run], seen) {
+                return;
+            }
+            trees.push(self.project.tree());
+        }
+        trees.pop();
+        for (run, tree) in [first, last].into_iter().zip(trees.into_iter().rev()) {
+            self.steps.push(format!("redo of {run}"));
+            if let Err(error) = block_on(self.open().workspace.redo_runs()) {
+                return self.errors.push(format!("redo of {run}: {error}"));
+            }
+            if self.project.tree() != tree {
+                return self.errors.push(format!("redo of {run} gives another tree"));
+            }
+        }
+        seen.redone_pairs += 1;
+    }
+}
