@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, ConfigError, isEmendError } from "emend";
-import { collect, SHOP } from "./support.mjs";
+import { collect, results, SHOP, scripted } from "./support.mjs";
 
 /** Creates an agent that saves at once and is closed when the test ends. */
 async function create(t, options) {
@@ -181,4 +181,47 @@ test("a path that rules deny for every tool is hidden from searches, mentions an
     assert.ok(sent[1].includes("a.txt:1:KEY of a"), sent[1]);
     assert.equal((await agent.files.read("secrets/k")).text, files["secrets/k"], "the user sees the file");
   }
+});
+
+test("each command of a line is decided, in the emulated shell and in a host's own", async (t) => {
+  const lines = {
+    'for f in a b; do echo "$f"; done': "allowed",
+    "echo $(echo a) && echo b": "allowed",
+    "if true; then rm x; fi": "denied",
+    "echo $(r''m x)": "denied",
+    "echo a; wc x": "asked",
+    "echo `echo a`": "asked",
+    "echo a > x": "asked",
+  };
+  const policy = [
+    { action: "deny", tool: "shell", pattern: "rm *" },
+    { action: "allow", tool: "shell", pattern: "echo *" },
+  ];
+  const stat = async () => null;
+  const host = (platform) => ({
+    ...{ stat, read: stat, list: async () => [], write: stat, remove: stat, platform },
+    exec: async () => ({ exitCode: 0, stdout: "ran\n" }),
+  });
+  const check = async (options, changed = {}) => {
+    const calls = Object.keys(lines).map((command) => ["shell", { command }]);
+    const { model, requests } = scripted([calls]);
+    const asked = [];
+    const approve = ({ detail }) => (asked.push(detail.command), "deny");
+    const agent = await Agent.create({ model, mode: "direct", profile: "openai", policy, approve, ...options });
+    t.after(() => agent.close());
+    await collect(agent.run("go"));
+    const outcomes = results(requests[1]).map((result, index) => {
+      if (asked.includes(calls[index][1].command)) return "asked";
+      return /rules do not allow/.test(result) ? "denied" : "allowed";
+    });
+    const expected = { ...lines, ...changed };
+    assert.deepEqual(Object.fromEntries(calls.map(([, { command }], at) => [command, outcomes[at]])), expected);
+  };
+  await check({ files: {}, shell: true });
+  await check({ environment: host("linux") });
+  // `cmd.exe` reads none of the first lines like bash.
+  await check(
+    { environment: host("windows") },
+    { 'for f in a b; do echo "$f"; done': "asked", "echo $(echo a) && echo b": "asked" },
+  );
 });

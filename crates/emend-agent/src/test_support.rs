@@ -6,6 +6,7 @@ use emend_edit::truncate::OutputLimits;
 use emend_llm::{BoxFuture, CancelToken, Clock, Shared};
 use proptest::test_runner::{Config, RngSeed};
 
+use crate::approval::{CommandLine, SimpleCommand};
 use crate::environment::EnvError;
 use crate::environment::command::{Command, ExecResult, OutputSink, OutputStream};
 use crate::environment::memory::{CommandRunner, MemFs};
@@ -93,6 +94,17 @@ impl CommandRunner for ToyShell {
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
         Box::pin(run(files, command, output, cancel))
+    }
+
+    fn read<'a>(&'a self, line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        let command = |text: &str| SimpleCommand {
+            text: text.trim().to_owned(),
+            runs: vec![text.split_whitespace().map(str::to_owned).collect()],
+            is_plain: true,
+            hides: false,
+        };
+        let commands = line.split(';').filter(|text| !text.trim().is_empty()).map(command);
+        Box::pin(std::future::ready(Some(CommandLine { commands: commands.collect() })))
     }
 }
 

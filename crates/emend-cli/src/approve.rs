@@ -7,12 +7,13 @@ use std::io::{IsTerminal as _, Write as _};
 use std::thread;
 
 use emend_agent::approval::{
-    Action, Approval, ApprovalRequest, Approver, Policy, Rule, Target, ToolEffect, Verdict, is_command_tool,
-    simple_commands,
+    Action, Approval, ApprovalRequest, Approver, CommandLine, Policy, Rule, Target, ToolEffect, Verdict,
+    is_command_tool,
 };
 use emend_agent::error_code::Code;
 use emend_agent::profile::check_tool_name;
 use emend_agent::tools::Shell;
+use emend_host::read_command;
 use emend_llm::{BoxFuture, Shared};
 use futures::channel::oneshot;
 use serde_json::Value;
@@ -107,17 +108,24 @@ fn advice(settings: &Settings, request: &ApprovalRequest) -> Result<Vec<String>,
     let (tool, effect, target, rules) = if let Some(command) = detail("command") {
         let hides =
             "No rule with a pattern can allow this command line, because its text does not show all that it does.";
-        let commands = simple_commands(command).filter(|commands| !commands.is_empty()).ok_or(hides)?;
-        let target = |command: &str| Target { command: Some(command.to_owned()), ..Target::default() };
-        let asked = |command: &&str| !is_allowed(&decided(settings, tool, ToolEffect::Runs, &target(command)));
+        let reading = read_command(command).filter(|line| !line.commands.is_empty()).ok_or(hides)?;
+        if reading.commands.iter().any(|command| !command.is_plain) {
+            return Err(hides.to_owned());
+        }
+        let target = |reading: CommandLine| Target {
+            command: Some(command.to_owned()),
+            reading: Some(reading),
+            ..Target::default()
+        };
         let mut rules: Vec<String> = Vec::new();
-        for command in commands.into_iter().filter(asked) {
-            let rule = format!("{tool}:{command}");
-            if !rules.contains(&rule) {
+        for command in &reading.commands {
+            let alone = target(CommandLine { commands: vec![command.clone()] });
+            let rule = format!("{tool}:{}", command.text);
+            if !is_allowed(&decided(settings, tool, ToolEffect::Runs, &alone)) && !rules.contains(&rule) {
                 rules.push(rule);
             }
         }
-        (tool, ToolEffect::Runs, target(command), rules)
+        (tool, ToolEffect::Runs, target(reading), rules)
     } else if detail("fileDiff").is_some() {
         // A patch that was sent as a command is an edit.
         let tool = if is_command_tool(tool) { "apply_patch" } else { tool };
@@ -254,7 +262,11 @@ mod tests {
     fn commands_are_asked_about_unless_a_flag_says_otherwise() {
         let settings = |allow: &str, ask: &str, deny: &str| Settings::of_rules(allow, ask, deny);
         let policy = policy(&settings("shell:git *", "write_file", "edit_file:*.lock")).unwrap();
-        let on = |command: &str| Target { command: Some(command.to_owned()), ..Target::default() };
+        let on = |command: &str| Target {
+            command: Some(command.to_owned()),
+            reading: read_command(command),
+            ..Target::default()
+        };
         let path = |path: &str| Target { paths: vec![path.to_owned()], ..Target::default() };
         for (tool, effect, target, expected) in [
             ("shell", ToolEffect::Runs, on("git log"), Action::Allow),
@@ -319,7 +331,8 @@ mod tests {
     #[test]
     fn the_advised_options_allow_a_call_or_none_is_advised() {
         let check = |settings: &Settings, command: &str, expected: Result<&[&str], &str>| {
-            let target = Target { command: Some(command.to_owned()), ..Target::default() };
+            let reading = read_command(command);
+            let target = Target { command: Some(command.to_owned()), reading, ..Target::default() };
             let shown = match advice(settings, &request(json!({ "command": command }))) {
                 Ok(flags) => {
                     let rule = |flag: &String| flag["--allow '".len()..flag.len() - 1].replace("'\\''", "'");
@@ -349,7 +362,9 @@ mod tests {
         check(&plain, "curl http://x && ls *.rs 2>&1", Ok(&["shell:curl http://x", "shell:ls *.rs 2>&1"]));
         let some = Settings::of_rules("shell:echo *", "", "");
         check(&some, "echo hi && make", Ok(&["shell:make"]));
-        for hidden in ["echo $(date)", "make > log", "(make)", "echo `x`", "", "cat <<EOF\nx\nEOF"] {
+        check(&plain, "(make; echo $(date))", Ok(&["shell:make", "shell:date", "shell:echo $(date)"]));
+        check(&some, "for f in a b; do echo $f; wc -l $f; done", Ok(&["shell:wc -l $f"]));
+        for hidden in ["make > log", "echo `x`", "", "let 'a[$(x)]=1'", "if make"] {
             check(&plain, hidden, Err("does not show all that it does"));
         }
         check(&plain, "echo 'a\nb'", Err("No --allow option for this call can allow it"));

@@ -31,6 +31,8 @@ pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
 pub use git::project_root;
 pub use growing_document::GrowingDocument;
 pub use local::LocalEnvironment;
+#[cfg(feature = "shell")]
+pub use local::read_command;
 pub use process::{EnvPolicy, Inherit, Sandbox};
 #[cfg(unix)]
 pub use servers::ChangeLock;

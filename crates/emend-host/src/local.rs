@@ -17,6 +17,8 @@ mod search;
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "shell")]
+use emend_agent::approval::CommandLine;
 use emend_agent::environment::FileMatches;
 use emend_agent::environment::GitSnapshot;
 use emend_agent::environment::command::{Command, ExecResult, FileStamp, OutputSink};
@@ -179,6 +181,15 @@ impl LocalEnvironment {
     }
 }
 
+/// Returns the commands of a line as this machine's shell reads it, for rules about commands.
+///
+/// Returns `None` also for lines that bash and the shell here read differently.
+#[cfg(feature = "shell")]
+#[must_use]
+pub fn read_command(line: &str) -> Option<CommandLine> {
+    if process::reads_as_bash(line) { crate::shell::read_as_bash(line) } else { None }
+}
+
 /// Runs `work` on a blocking thread of the runtime, or at once without a runtime.
 fn run_blocking<T: Send + 'static>(
     files: &Arc<RootFiles>,
@@ -335,6 +346,13 @@ impl ExecutionEnvironment for LocalEnvironment {
             here.command = scratch.command(root, &here.command);
         }
         Box::pin(async move { process::exec(&self.processes, options, &here, output, cancel).await })
+    }
+
+    #[cfg(feature = "shell")]
+    fn read_command<'a>(&'a self, line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        let line = line.to_owned();
+        let reading = self.run(move |_| Ok(read_command(&line)));
+        Box::pin(async move { reading.await.ok().flatten() })
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {

@@ -2,10 +2,13 @@
 //!
 //! Each command has a thread of its own, because a computing script never yields and would block its caller's executor. A
 //! command changes the files directly, so its changes up to a cancellation stay.
+//!
+//! Rules about commands read lines with the same parser, in every environment.
 
 use std::thread;
 use std::time::Instant;
 
+use emend_agent::approval::CommandLine;
 use emend_agent::environment::command::{Capture, Command, ExecResult, OutputSink, OutputStream, TextStream};
 use emend_agent::environment::memory::{CommandRunner, MemFs, RawEntry};
 use emend_agent::environment::resolve::Node;
@@ -41,6 +44,11 @@ impl EmulatedShell {
     }
 }
 
+/// Returns the commands of a line as bash reads it.
+pub(crate) fn read_as_bash(line: &str) -> Option<CommandLine> {
+    CommandLine::decode(&emend_shell::read_command_line(line)?.encoded())
+}
+
 impl Default for EmulatedShell {
     fn default() -> Self {
         Self::new()
@@ -71,6 +79,10 @@ impl CommandRunner for EmulatedShell {
             };
             (&mut running.result).await.map_err(|_| lost())
         })
+    }
+
+    fn read<'a>(&'a self, line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        Box::pin(std::future::ready(read_as_bash(line)))
     }
 }
 

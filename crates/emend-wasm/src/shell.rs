@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use emend_agent::error_code::Code;
 use emend_llm::CancelToken;
-use emend_shell::{Cancel, End, Entry, Files, FilesError, Kind, STEPS_MAX, Script, Shell, Stream, async_trait};
+use emend_shell::{
+    Cancel, End, Entry, Files, FilesError, Kind, STEPS_MAX, Script, Shell, Stream, async_trait, differs_in_cmd,
+};
 use futures::future::{Either, select};
 use js_sys::{Function, Reflect, Uint8Array};
 use send_wrapper::SendWrapper;
@@ -121,6 +123,14 @@ struct Settings {
     working_dir: String,
     env_vars: BTreeMap<String, String>,
     timeout_ms: u64,
+}
+
+/// Returns the commands of a line as bash reads it, encoded for the core; `undefined` if the line has no reading, or if
+/// `cmd.exe` runs it (`is_windows`) and would find others.
+#[wasm_bindgen(js_name = readCommandLine)]
+pub fn read_command_line(line: &str, is_windows: bool) -> Option<String> {
+    let differs = is_windows && differs_in_cmd(line);
+    Some(emend_shell::read_command_line(line).filter(|_| !differs)?.encoded())
 }
 
 /// One script.

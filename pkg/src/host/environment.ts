@@ -3,6 +3,8 @@
 import { bytesOf } from "../bytes.js";
 import { ConfigError, EmendError } from "../errors.js";
 import type { Bytes } from "../files/types.js";
+import type { Command } from "./command-feed.js";
+import { CommandReading, lineToRead } from "./command-reading.js";
 import { codeOf, exceptionJson, NamedError } from "./environment-errors.js";
 import type { ExecutionEnvironment, FileStat } from "./environment-types.js";
 import { FailedWrites } from "./failed-writes.js";
@@ -136,8 +138,11 @@ export class HostFiles {
     };
   }
 
-  exec(settings: string): HostCommand {
-    return new HostCommand(this.#host, settings);
+  /** Starts a command, or reads a command line as the host's shell reads it. */
+  exec(settings: string): Command {
+    const line = lineToRead(settings);
+    if (line === undefined) return new HostCommand(this.#host, settings);
+    return new CommandReading(line, PLATFORMS[this.platform] === "windows");
   }
 
   /** Calls `poll`, which advances a run or another operation. The calls that it makes belong to `run`. */

@@ -11,17 +11,22 @@ import { messageOf } from "../exceptions.js";
 import { requireOptions } from "../validate.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
 import { type Command, type CommandEnd, CommandFeed, commandSettings, type OutputStream } from "./command-feed.js";
+import { CommandReading, lineToRead } from "./command-reading.js";
 import type { ShellOptions } from "./types.js";
 
-/** Returns the function that starts commands over the files of `core`, or `undefined` if the option is off. */
+/** Returns the function that starts commands over the files of `core` and reads command lines, or `undefined` if the option is off. */
 export function shellOf(
   core: WasmInstance,
   option: boolean | ShellOptions | undefined,
-): ((settings: string, files: FilesHandle) => Command) | undefined {
+): ((settings: string, files: FilesHandle | undefined) => Command) | undefined {
   if (option === undefined || option === false) return undefined;
   const { wasm: source, ...others } = option === true ? {} : requireOptions("`shell`, if not true or false,", option);
   if (Object.keys(others).length > 0) throw new ConfigError("configuration", "`shell` takes only `wasm`");
-  return (settings, files) => new Script(core, settings, files, source);
+  return (settings, files) => {
+    const line = lineToRead(settings);
+    if (line !== undefined) return new CommandReading(line, false, source);
+    return new Script(core, settings, files as FilesHandle, source);
+  };
 }
 
 class Script implements Command {

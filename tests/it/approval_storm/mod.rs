@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use emend_agent::approval::{Action, Policy, Rule, Target, ToolEffect};
+use emend_host::read_command;
 
 /// A program that records a call with the subcommand `push`. The real git expands other subcommands of `git`.
 const RECORDER: &str = r#"#!/bin/sh
@@ -39,7 +40,7 @@ fn policy(rules: &[(Action, &str)]) -> Policy {
 }
 
 fn verdict(policy: &Policy, line: &str) -> Action {
-    let target = Target { command: Some(line.to_owned()), ..Target::default() };
+    let target = Target { command: Some(line.to_owned()), reading: read_command(line), ..Target::default() };
     policy.decide(&["shell"], ToolEffect::Runs, &target).action
 }
 
@@ -139,4 +140,57 @@ fn no_command_has_an_effect_that_the_rules_should_stop() {
     println!("{n_lines} command lines: {counts:?}");
     assert!(n_lines >= 300 && counts["harmless, unasked"] >= 60 && counts["effect, stopped"] >= 200, "{counts:?}");
     assert!(counts["guarded, refused"] >= 80 && counts["guarded, asked about"] >= 30, "{counts:?}");
+}
+
+/// Rules under which a command that a line disguises would not be noticed.
+fn innocent() -> Policy {
+    let programs = "echo printf ls cat sleep test [ read x f".split(' ').map(|name| format!("shell:{name} *"));
+    let rules: Vec<String> = programs.collect();
+    policy(&rules.iter().map(|rule| (Action::Allow, rule.as_str())).collect::<Vec<_>>())
+}
+
+#[test]
+fn each_command_of_a_line_that_can_be_read_is_decided() {
+    let programs = programs();
+    let no_push = policy(&[(Action::Deny, "shell:git push *"), (Action::Allow, "shell")]);
+    let forms = paragraphs(include_str!("readable.txt"));
+    for form in &forms {
+        let with = |command: &str| form.replace("CMD", command);
+        for harmless in ["echo hi", "ls -a"] {
+            assert_eq!(effects(programs.path(), &with(harmless)), Effects::default(), "{form}");
+            assert_eq!(verdict(&innocent(), &with(harmless)), Action::Allow, "{form}");
+            assert_eq!(verdict(&no_push, &with(harmless)), Action::Allow, "{form}");
+        }
+        assert!(effects(programs.path(), &with("touch pwn")).has_made, "{form}");
+        assert_ne!(verdict(&innocent(), &with("touch pwn")), Action::Allow, "{form}");
+        assert!(effects(programs.path(), &with("git push")).has_pushed, "{form}");
+        assert_eq!(verdict(&no_push, &with("git push")), Action::Deny, "{form}");
+    }
+    println!("{} forms of lines, with four commands each", forms.len());
+    assert!(forms.len() >= 60);
+}
+
+#[test]
+fn no_disguise_hides_a_command_from_the_rules() {
+    let programs = programs();
+    let (mut n_stopped, mut n_guarded, mut passed) = (0, 0, Vec::new());
+    let forms = paragraphs(include_str!("attacks.txt"));
+    for form in &forms {
+        let line = form.replace("EVIL", "touch pwn");
+        let has_effect = effects(programs.path(), &line).has_made;
+        n_stopped += usize::from(has_effect);
+        if has_effect && verdict(&innocent(), &line) == Action::Allow {
+            passed.push(line);
+        }
+        let line = form.replace("EVIL", "git push");
+        let no_push = policy(&[(Action::Deny, "shell:git push *"), (Action::Allow, "shell")]);
+        let has_effect = effects(programs.path(), &line).has_pushed;
+        n_guarded += usize::from(has_effect);
+        if has_effect && verdict(&no_push, &line) == Action::Allow {
+            passed.push(line);
+        }
+    }
+    println!("{} disguises: {n_stopped} make a file and {n_guarded} push; {} pass", forms.len(), passed.len());
+    assert!(passed.is_empty(), "{passed:#?}");
+    assert!(n_stopped >= 100 && n_guarded >= 100);
 }

@@ -1,7 +1,6 @@
 //! Matches patterns of rules with commands.
 
-use super::command_line::{is_assignment, is_listed, read, unquoted, words};
-use crate::search::glob::GlobPattern;
+use super::command_line::{OPEN, SimpleCommand};
 
 /// Returns whether `pattern` matches the whole of `text`: `*` matches any characters, `?` one character. A pattern that
 /// ends in ` *` also matches the text without arguments.
@@ -55,24 +54,30 @@ fn matches(pattern: &str, text: &str) -> bool {
 /// Returns whether a command is one that `pattern` is about, in any of its usual spellings: with other blanks, with
 /// quotes and backslashes inside of words, with redirections and options between its words, and with its options in
 /// another order, joined or split.
-pub(super) fn concerns(pattern: &str, command: &str) -> bool {
-    let (pattern, command) = (spaced(pattern), command.replace("\\\n", ""));
-    let flat = |text: &str| spaced(&text.replace(['\n', ';', '|', '&', '(', ')', '{', '}', '`'], " "));
-    let (text, bare) = (flat(&command), unquoted(&command));
-    let texts = [&spaced(&unquoted(&text)), &text, &command];
-    texts.into_iter().any(|text| occurs(&pattern, text))
-        || [&command, &bare].into_iter().any(|text| match read(text) {
-            Some(found) => found.commands.iter().any(|command| has_words(&pattern, command)),
-            None => has_words(&pattern, &flat(text)),
-        })
+pub(super) fn concerns(pattern: &str, command: &SimpleCommand) -> bool {
+    let pattern = spaced(pattern);
+    is_in_text(&pattern, &command.text) || command.runs.iter().any(|words| has_words(&pattern, words))
 }
 
-fn plain_words(command: &str) -> Vec<String> {
-    words(command).into_iter().map(unquoted).collect()
+/// Returns whether a line that cannot be read seems to have a command that `pattern` is about.
+pub(super) fn seems_to_concern(pattern: &str, line: &str) -> bool {
+    let pattern = spaced(pattern);
+    let words = flat(line);
+    is_in_text(&pattern, line) || has_words(&pattern, &words.split(' ').map(str::to_owned).collect::<Vec<_>>())
+}
+
+/// Returns a text without quotes, backslashes and operators.
+fn flat(text: &str) -> String {
+    let unquoted = text.replace("\\\n", "").replace(['\'', '"', '\\'], "");
+    spaced(&unquoted.replace([';', '|', '&', '(', ')', '{', '}', '`'], " "))
+}
+
+fn is_in_text(pattern: &str, text: &str) -> bool {
+    occurs(pattern, &flat(text)) || occurs(pattern, &spaced(text))
 }
 
 /// Returns whether a simple command has the words of `pattern` in their order, and its options at any place.
-fn has_words(pattern: &str, command: &str) -> bool {
+fn has_words(pattern: &str, words: &[String]) -> bool {
     let (mut wanted, mut given, mut others) = (String::new(), String::new(), String::new());
     for word in pattern.split(' ') {
         match letters(word) {
@@ -80,11 +85,10 @@ fn has_words(pattern: &str, command: &str) -> bool {
             None => others = others + " " + word,
         }
     }
-    let words = plain_words(command);
     words.iter().for_each(|word| given += letters(word).unwrap_or_default());
     // `R` and `r` often mean the same.
     let is_given = |letter| given.contains(letter) || matches!(letter, 'r' | 'R') && given.contains(['r', 'R']);
-    wanted.chars().all(is_given) && has_with_options(others.trim_start(), &words, false)
+    wanted.chars().all(is_given) && has_with_options(others.trim_start(), words, false)
 }
 
 /// Returns the letters of short options, such as `rf` of `-rf*`, and `r` of `--recursive`; `None` for other words.
@@ -113,7 +117,7 @@ fn has_with_options(pattern: &str, words: &[String], expands: bool) -> bool {
             }
             let name = words[at].rsplit('/').next().filter(|_| index == 0);
             next[at + 1] |= matches(wanted, &words[at])
-                || name.is_some_and(|name| matches(wanted, name) || is_dynamic && words[at].contains('$'));
+                || name.is_some_and(|name| matches(wanted, name) || is_dynamic && words[at].contains(OPEN));
             if index > 0 && words[at].starts_with('-') {
                 places.iter_mut().skip(at + 1).take(2).for_each(|place| *place = true);
             }
@@ -131,54 +135,19 @@ fn spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Programs that run the text which they are given.
-const INTERPRETERS: &str = ". bash dash eval fish ksh parallel sh source trap xargs zsh";
-
-/// Words that may stand before the name of a command.
-const PREFIXES: &str = "! builtin command coproc do doas elif else env exec if nice nohup setsid stdbuf sudo then time \
-                        timeout until while";
-
-/// Parts of a line with which git runs commands that have other names.
-const GIT_ALIASES: &str = "alias. alias] -section config-env include.path includeif git_config home=";
-
-/// Returns whether a line might run a command that `pattern` is about, although its text does not show it.
-pub(super) fn may_hide(pattern: &str, line: &str) -> bool {
-    let plain = unquoted(line).to_ascii_lowercase();
-    plain.contains("git") && GIT_ALIASES.split(' ').any(|part| plain.contains(part))
-        || read(line).is_none_or(|found| found.commands.iter().any(|command| may_be(pattern, command)))
-}
-
-fn may_be(pattern: &str, command: &str) -> bool {
-    let expands = |word: &str| word.contains(['$', '*', '?', '[']);
-    let plain = unquoted(command);
-    let mut loose = plain.split_whitespace();
-    // The value of `-S` is a command line in the notation of env.
-    let splits = loose.any(|word| word.ends_with("env"))
-        && loose.any(|word| word.starts_with("--s") || word.starts_with('-') && word.contains('S'));
-    let mut rest = words(command).into_iter().skip_while(|word| {
-        let plain = unquoted(word);
-        is_assignment(&plain) || plain.starts_with('-') || is_listed(PREFIXES, &plain)
-    });
-    let Some(first) = rest.next() else { return splits };
-    let name = unquoted(first.rsplit('/').next().unwrap_or(first));
-    let arguments: Vec<&str> = rest.collect();
+/// Returns whether a command might be one that `pattern` is about, although its words do not show it.
+pub(super) fn may_be(pattern: &str, command: &SimpleCommand) -> bool {
     let mut literals = pattern.split_whitespace();
     let program = literals.next().unwrap_or_default();
-    let is_same = program == name || expands(program);
-    // Opened by a file name with a pattern in it, such as `git pus?` beside a file named push.
-    let may_become = |word: &&str| {
-        let glob = || GlobPattern::new(&unquoted(word)).ok();
-        word.contains('$')
-            || expands(word) && literals.clone().any(|text| glob().is_some_and(|glob| glob.is_match(text)))
+    // The value of a variable, or a file name with a pattern in it, such as `git pus?` beside a file named push.
+    let may_become = |word: &String| {
+        let pattern = word.replace(OPEN, "*");
+        word.contains(OPEN) && literals.clone().any(|literal| matches(&pattern, literal))
     };
-    let is_dynamic = |word: &str| word.contains(['$', '`', '\\']);
-    splits
-        || expands(first)
-        || has_with_options(pattern, &plain_words(command), true)
-        // These give a program a new name.
-        || is_listed("alias hash", &name) && !arguments.is_empty()
-        || is_same && arguments.iter().any(may_become)
-        || is_listed(INTERPRETERS, &name)
-            && (arguments.iter().any(|word| is_dynamic(word) || *word == program)
-                || arguments.iter().all(|word| word.starts_with('-')))
+    let is_program = |word: &String| matches(program, word.rsplit('/').next().unwrap_or_default());
+    let may_run = |words: &Vec<String>| {
+        let at = words.iter().position(is_program);
+        has_with_options(pattern, words, true) || at.is_some_and(|at| words[at + 1..].iter().any(may_become))
+    };
+    command.hides || command.runs.iter().any(may_run)
 }

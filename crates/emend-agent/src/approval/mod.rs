@@ -14,7 +14,7 @@ use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use command_line::split as simple_commands;
+pub use command_line::{CommandLine, OPEN, SimpleCommand};
 pub use effect::ToolEffect;
 pub use hidden::{DEFAULT_HIDDEN, DEFAULT_SHOWN, Hidden};
 pub use policy::{Action, Policy, Rule, RuleError, Verdict, is_command_tool};
@@ -30,6 +30,8 @@ pub struct Target {
     pub tool: Option<(&'static str, ToolEffect)>,
     /// Command line that the call runs.
     pub command: Option<String>,
+    /// The commands of that line, as the environment reads it; `None` if the line is opaque.
+    pub reading: Option<CommandLine>,
     /// Paths that the call reads or writes: as the model wrote them, or resolved when a [`Policy`] decides.
     pub paths: Vec<String>,
 }
@@ -100,5 +102,8 @@ pub trait Approver: MaybeSend + MaybeSync {
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval>;
 }
 
+#[cfg(test)]
+#[cfg(not(target_family = "wasm"))]
+mod host_tests;
 #[cfg(test)]
 mod tests;

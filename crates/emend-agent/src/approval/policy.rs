@@ -3,8 +3,8 @@
 use emend_llm::Shared;
 use serde::{Deserialize, Serialize};
 
-use super::command_line::split;
-use super::command_match::{concerns, covers, may_hide};
+use super::command_line::SimpleCommand;
+use super::command_match::{concerns, covers, may_be, seems_to_concern};
 use super::{Target, ToolEffect};
 use crate::error_code::Code;
 use crate::search::glob::GlobPattern;
@@ -172,6 +172,15 @@ impl Rule {
         }
     }
 
+    /// Returns the rule for files whose names have no case.
+    fn ignoring_case(&self) -> Self {
+        let folded = |pattern: &Shared<Pattern>| {
+            let glob = GlobPattern::ignoring_case(pattern.text.trim_end_matches('/')).ok();
+            Shared::new(Pattern { text: pattern.text.clone(), glob })
+        };
+        Self { pattern: self.pattern.as_ref().map(folded), ..self.clone() }
+    }
+
     pub(super) fn is_for(&self, names: &[&str], effect: ToolEffect) -> bool {
         match &self.subject {
             Subject::Name(name) => name == "*" || names.contains(&name.as_str()),
@@ -196,19 +205,25 @@ impl Rule {
         match part {
             Part::Nothing => false,
             Part::Path(path) => self.is_about(path),
-            Part::Command(command) if self.action == Action::Allow => covers(&pattern.text, command),
+            Part::Command(command) if self.action == Action::Allow => {
+                command.is_plain && covers(&pattern.text, &command.text)
+            }
             // A rule never allows a command line that hides commands.
             Part::Opaque(_) if self.action == Action::Allow => false,
             // Rather ask or refuse once too often.
-            Part::Command(command) | Part::Opaque(command) => concerns(&pattern.text, command),
+            Part::Command(command) => concerns(&pattern.text, command),
+            Part::Opaque(line) => seems_to_concern(&pattern.text, line),
         }
     }
 
     /// Returns whether the rule stops commands, and might stop this one if its text showed all that it runs.
     fn may_stop(&self, names: &[&str], effect: ToolEffect, part: Part<'_>) -> bool {
-        let (Part::Command(command) | Part::Opaque(command)) = part else { return false };
         let pattern = self.pattern.as_ref().filter(|_| self.action != Action::Allow && self.is_for(names, effect));
-        pattern.is_some_and(|pattern| may_hide(&pattern.text, command))
+        pattern.is_some_and(|pattern| match part {
+            Part::Command(command) => may_be(&pattern.text, command),
+            Part::Opaque(_) => true,
+            _ => false,
+        })
     }
 }
 
@@ -217,8 +232,8 @@ impl Rule {
 enum Part<'a> {
     Nothing,
     Path(&'a str),
-    Command(&'a str),
-    /// A command line that cannot be split.
+    Command(&'a SimpleCommand),
+    /// A command line without a reading.
     Opaque(&'a str),
 }
 
@@ -256,6 +271,18 @@ impl Policy {
         strictest.unwrap_or(Verdict { action: self.otherwise, rule: None })
     }
 
+    /// Returns the policy for files whose names have no case: its rules match paths in upper and lower case.
+    #[must_use]
+    pub fn ignoring_case(&self) -> Self {
+        Self { rules: self.rules.iter().map(Rule::ignoring_case).collect(), otherwise: self.otherwise }
+    }
+
+    /// Returns whether decisions on calls of this tool depend on the commands of a line.
+    #[must_use]
+    pub fn reads_commands(&self, names: &[&str], effect: ToolEffect) -> bool {
+        self.rules.iter().any(|rule| rule.has_pattern() && rule.is_for(names, effect))
+    }
+
     fn decide_part(&self, names: &[&str], effect: ToolEffect, part: Part<'_>) -> Verdict {
         let at = self.rules.iter().position(|rule| rule.matches(names, effect, part));
         let (earlier, rule) = at.map_or((&self.rules[..], None), |at| (&self.rules[..at], self.rules.get(at)));
@@ -271,10 +298,10 @@ impl Policy {
 }
 
 fn parts(target: &Target) -> Vec<Part<'_>> {
-    if let Some(command) = &target.command {
-        return match split(command) {
-            Some(commands) if !commands.is_empty() => commands.into_iter().map(Part::Command).collect(),
-            _ => vec![Part::Opaque(command)],
+    if let Some(line) = &target.command {
+        return match &target.reading {
+            Some(reading) if !reading.commands.is_empty() => reading.commands.iter().map(Part::Command).collect(),
+            _ => vec![Part::Opaque(line)],
         };
     }
     if target.paths.is_empty() {

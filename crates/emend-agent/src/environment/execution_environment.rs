@@ -14,7 +14,7 @@ use super::file_keeper::{CopyKeeper, FileKeeper};
 use super::grep::{FileMatches, GrepQuery};
 use super::path::FilePath;
 use super::repository::GitSnapshot;
-use crate::approval::Hidden;
+use crate::approval::{CommandLine, Hidden};
 
 /// Files and commands under one root. All methods take paths that [`resolve`](Self::resolve) returned.
 ///
@@ -248,10 +248,22 @@ pub trait ExecutionEnvironment: MaybeSend + MaybeSync {
         Box::pin(std::future::ready(Err(EnvError::Unsupported { what: "a shell" })))
     }
 
+    /// Returns the commands of a line as the environment's shell reads it, for rules about commands. Returns `None` if the
+    /// line could run other commands than those; no rule with a pattern allows it then.
+    fn read_command<'a>(&'a self, _line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// Returns a view of the files for commands, in which the paths of `hidden` do not exist and cannot be created.
     /// Returns `None` if a command could reach them all the same, because it runs on the system's own files.
     fn view(&self, _hidden: &Hidden) -> Option<Shared<dyn ExecutionEnvironment>> {
         None
+    }
+
+    /// Returns whether names that differ only in the case of letters name the same file. Rules about paths then match in
+    /// every case.
+    fn ignores_case(&self) -> bool {
+        matches!(self.platform(), "darwin" | "windows")
     }
 
     /// Returns whether this environment hides `path`.

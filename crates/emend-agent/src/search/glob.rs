@@ -10,6 +10,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 use crate::search::engine::Regex;
+use crate::search::unicode;
 
 /// A compiled glob.
 #[derive(Clone, Debug)]
@@ -61,14 +62,19 @@ impl GlobPattern {
     ///
     /// Returns a [`GlobError`] if the glob is malformed.
     pub fn new(glob: &str) -> Result<Self, GlobError> {
-        let (is_negated, glob) = glob.strip_prefix('!').map_or((false, glob), |rest| (true, rest));
-        let glob = glob.strip_prefix("./").unwrap_or(glob);
-        Ok(Self { regex: compile(glob, Braces::Alternatives)?, is_negated })
+        let (is_negated, glob) = split(glob);
+        Ok(Self { regex: compile(glob, Braces::Alternatives, false)?, is_negated })
+    }
+
+    /// Compiles `glob` for names in which upper and lower case are the same.
+    pub(crate) fn ignoring_case(glob: &str) -> Result<Self, GlobError> {
+        let (is_negated, glob) = split(glob);
+        Ok(Self { regex: compile(glob, Braces::Alternatives, true)?, is_negated })
     }
 
     /// Compiles a pattern of a `.gitignore`, in which `{`, `}` and `!` have no special meaning.
     pub(crate) fn of_gitignore(pattern: &str) -> Result<Self, GlobError> {
-        Ok(Self { regex: compile(pattern, Braces::Literal)?, is_negated: false })
+        Ok(Self { regex: compile(pattern, Braces::Literal, false)?, is_negated: false })
     }
 
     /// Returns whether the glob starts with `!`.
@@ -96,13 +102,24 @@ enum Braces {
     Literal,
 }
 
-fn compile(glob: &str, braces: Braces) -> Result<Regex, GlobError> {
+/// Returns whether a glob is negated, and the glob without its marks.
+fn split(glob: &str) -> (bool, &str) {
+    let (is_negated, glob) = glob.strip_prefix('!').map_or((false, glob), |rest| (true, rest));
+    (is_negated, glob.strip_prefix("./").unwrap_or(glob))
+}
+
+fn compile(glob: &str, braces: Braces, ignores_case: bool) -> Result<Regex, GlobError> {
     if glob.is_empty() {
         return Err(GlobError::Empty);
     }
     let translated =
         Translator { rest: glob.chars().peekable(), regex: String::new(), open: Vec::new(), braces }.run()?;
-    let hir = regex_syntax::parse(&format!(r"(?s)\A(?:{translated})\z")).map_err(|_| GlobError::TooLarge)?;
+    let pattern = format!(r"(?s)\A(?:{translated})\z");
+    let hir = match ignores_case {
+        true => unicode::parse(&pattern, true).ok(),
+        false => regex_syntax::parse(&pattern).ok(),
+    };
+    let hir = hir.ok_or(GlobError::TooLarge)?;
     Regex::new(&hir).map_err(|_| GlobError::TooLarge)
 }
 

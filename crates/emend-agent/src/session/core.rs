@@ -2,6 +2,7 @@
 //!
 //! Subagents and the store are trait objects here: subagents are sessions themselves, and a store saves this state.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Context;
@@ -12,7 +13,7 @@ use super::budget::Spending;
 use super::grants::Approvals;
 use super::options::Settings;
 use super::steps::Steps;
-use crate::approval::{Hidden, READ_FILE};
+use crate::approval::{Hidden, Policy, READ_FILE};
 use crate::event::{Emitter, EventKind, SessionState};
 use crate::history::{self, History, HistoryEntry, HistoryEntryKind};
 use crate::prompt::{Facts, ProjectDocument};
@@ -159,7 +160,15 @@ impl Core {
     /// Returns the paths that the rules hide from the agent.
     pub(in crate::session) fn hidden(&self) -> Hidden {
         let settings = self.settings();
-        settings.config.policy.hidden(settings.tools.tool_names().tool(READ_FILE))
+        self.policy(&settings.config.policy).hidden(settings.tools.tool_names().tool(READ_FILE))
+    }
+
+    /// Returns a policy as it holds for the names of the environment's files.
+    pub(in crate::session) fn policy<'a>(&self, policy: &'a Policy) -> Cow<'a, Policy> {
+        match self.workspace.environment().ignores_case() {
+            true => Cow::Owned(policy.ignoring_case()),
+            false => Cow::Borrowed(policy),
+        }
     }
 
     /// Returns the workspace as the agent sees it: without hidden paths.

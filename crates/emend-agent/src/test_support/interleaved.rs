@@ -8,6 +8,7 @@ use std::task::Poll;
 
 use emend_llm::{BoxFuture, CancelToken, MaybeSend, MaybeSync, Shared};
 
+use crate::approval::CommandLine;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::memory::MemFs;
 use crate::environment::{
@@ -158,6 +159,10 @@ impl ExecutionEnvironment for Interleaved {
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
         self.around("exec_command", move || self.files.exec_command(command, output, cancel))
+    }
+
+    fn read_command<'a>(&'a self, line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        self.files.read_command(line)
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {

@@ -267,8 +267,10 @@ static TABLE: [Row; 18] = [
         heading: PERMISSION,
         help: "Allow tool calls without asking, e.g. `shell` or `shell:cargo *`",
         details: "By default edits are allowed, and commands (tool `shell`) and web pages are asked about. PATTERN must \
-                  match the whole command or file path; `*` matches any text. Can be given several times. `emend tools \
-                  list` lists the tools.",
+                  match the whole command or file path; `*` matches any text. A command line is allowed if each of its \
+                  commands is, also those in loops, functions and `$(...)`. No pattern allows a line that redirects to a \
+                  file, or whose text does not show all that it runs. Can be given several times. `emend tools list` \
+                  lists the tools.",
     },
     Row {
         name: "ask",
@@ -291,7 +293,7 @@ static TABLE: [Row; 18] = [
         heading: PERMISSION,
         help: "Refuse tool calls, e.g. `shell:git push *` or `edit_file:*.lock`. Overrides --allow, which overrides --ask",
         details: "A rule for commands holds in other spellings: with more blanks, with quotes inside of words, with \
-                  options or redirections between words. Options may be joined, split and in any order: `shell:rm -rf \
+                  options or redirections between words, in loops, functions, `$(...)` and `sh -c '...'`. Options may be joined, split and in any order: `shell:rm -rf \
                   *` also stops `rm -f -r` and `rm --recursive --force`, but not `rm -r`. A command that hides what it \
                   runs is asked about, such as one that defines an alias. Such a rule is a guard rail and cannot stop a \
                   script, another program or an alias in your own git settings from doing the same; use --sandbox \
@@ -300,7 +302,7 @@ static TABLE: [Row; 18] = [
                   spelling. A command could still read the file, so emend asks about every command while a rule hides \
                   files, whatever --allow says. With --review, commands run in a copy without hidden files, but can \
                   reach the original by its absolute path. A rule hides names: a file that had a hard link before under \
-                  another name can be read by that name. You, `emend undo` and `emend review` see all files.",
+                  another name can be read by that name. On macOS and Windows, paths match in upper and lower case. You, `emend undo` and `emend review` see all files.",
     },
     Row {
         name: "sandbox",

@@ -35,6 +35,15 @@ mod watcher;
 #[cfg(windows)]
 mod windows;
 
+/// Returns whether the shell that runs commands reads a line as bash does.
+#[cfg(feature = "shell")]
+pub(crate) fn reads_as_bash(line: &str) -> bool {
+    #[cfg(windows)]
+    return !emend_shell::differs_in_cmd(line);
+    #[cfg(unix)]
+    return unix::is_bash() || !emend_shell::differs_in_sh(line);
+}
+
 pub use env_policy::{EnvPolicy, Inherit};
 pub(crate) use options::SpawnOptions;
 pub(crate) use run::{Processes, exec};

@@ -91,6 +91,12 @@ fn spawn(shell: &mut std::process::Command, _: &Path, sandbox: Option<&Sandbox>)
     }
 }
 
+/// Returns whether the shell is bash.
+#[cfg(feature = "shell")]
+pub(super) fn is_bash() -> bool {
+    shell().ends_with("bash")
+}
+
 /// Returns the path of the shell: bash if it is installed.
 fn shell() -> &'static str {
     let found = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].into_iter().find(|path| Path::new(path).exists());

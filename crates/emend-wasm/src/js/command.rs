@@ -2,6 +2,7 @@
 //!
 //! `docs/protocols.md` describes both formats.
 
+use emend_agent::approval::CommandLine;
 use emend_agent::environment::EnvError;
 use emend_agent::environment::command::{Capture, Command, ExecResult, OutputSink, OutputStream};
 use emend_llm::{BoxFuture, CancelToken, Clock as _};
@@ -45,6 +46,17 @@ pub(crate) fn command_fields(command: &Command, root: &str) -> String {
     }
     fields.push(&command.command);
     fields.join("\0")
+}
+
+/// Describes a command line that is to be read and not run: an empty root, then the line.
+pub(crate) fn reading_fields(line: &str) -> String {
+    format!("\0{line}")
+}
+
+/// Returns the commands of a line. Its reading is the only item of the call. Without an answer the line is opaque.
+pub(crate) async fn reading(call: JsCommand) -> Option<CommandLine> {
+    let item = promise(&call.next()).await.ok()?.as_string()?;
+    CommandLine::decode(&item)
 }
 
 /// Collects the output of a started command until its end.

@@ -5,6 +5,7 @@
 
 use std::future::ready;
 
+use emend_agent::approval::CommandLine;
 use emend_agent::environment::command::{Command, ExecResult, OutputSink};
 use emend_agent::environment::memory::{CommandRunner, MemFs, RawEntry};
 use emend_agent::environment::resolve::Node;
@@ -15,11 +16,11 @@ use futures::FutureExt as _;
 use js_sys::Function;
 use wasm_bindgen::prelude::*;
 
-use super::command::{command_fields, failed, run_to_end};
+use super::command::{command_fields, failed, reading, reading_fields, run_to_end};
 use crate::failure::Failure;
 
-/// A shell behind a function. It gets a command's fields and a [`FilesHandle`], and returns a
-/// [`JsCommand`](super::command::JsCommand).
+/// A shell behind a function. It gets a command's fields and a [`FilesHandle`], or a line to read and no files, and returns
+/// a [`JsCommand`](super::command::JsCommand).
 pub struct JsShell {
     start: Function,
 }
@@ -42,6 +43,13 @@ impl CommandRunner for JsShell {
         match self.start.call2(&JsValue::UNDEFINED, &fields.into(), &FilesHandle { files }.into()) {
             Ok(call) => run_to_end(call.unchecked_into(), output, cancel),
             Err(thrown) => Box::pin(ready(Err(failed(thrown)))),
+        }
+    }
+
+    fn read<'a>(&'a self, line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        match self.start.call1(&JsValue::UNDEFINED, &reading_fields(line).into()) {
+            Ok(call) => Box::pin(reading(call.unchecked_into())),
+            Err(_) => Box::pin(ready(None)),
         }
     }
 }

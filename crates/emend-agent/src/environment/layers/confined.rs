@@ -10,7 +10,7 @@ use std::future::ready;
 
 use emend_llm::{BoxFuture, CancelToken, Shared};
 
-use crate::approval::Hidden;
+use crate::approval::{CommandLine, Hidden};
 use crate::environment::FileMatches;
 #[cfg(not(target_family = "wasm"))]
 use crate::environment::FirstStep;
@@ -246,8 +246,16 @@ impl ExecutionEnvironment for Confined {
         }
     }
 
+    fn read_command<'a>(&'a self, line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        self.inner.read_command(line)
+    }
+
     fn view(&self, hidden: &Hidden) -> Option<Shared<dyn ExecutionEnvironment>> {
         self.inner.view(hidden)
+    }
+
+    fn ignores_case(&self) -> bool {
+        self.inner.ignores_case()
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {

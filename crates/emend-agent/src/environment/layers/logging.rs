@@ -2,7 +2,7 @@
 
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
-use crate::approval::Hidden;
+use crate::approval::{CommandLine, Hidden};
 use crate::environment::FileMatches;
 #[cfg(not(target_family = "wasm"))]
 use crate::environment::FirstStep;
@@ -173,6 +173,10 @@ impl ExecutionEnvironment for Logging {
         })
     }
 
+    fn read_command<'a>(&'a self, line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        self.inner.read_command(line)
+    }
+
     fn view(&self, hidden: &Hidden) -> Option<Shared<dyn ExecutionEnvironment>> {
         let inner = self.inner.view(hidden)?;
         Some(Shared::new(Self::new(inner, Shared::clone(&self.clock), Shared::clone(&self.log))))
@@ -180,6 +184,10 @@ impl ExecutionEnvironment for Logging {
 
     fn hides(&self, path: &FilePath) -> bool {
         self.inner.hides(path)
+    }
+
+    fn ignores_case(&self) -> bool {
+        self.inner.ignores_case()
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {

@@ -102,6 +102,10 @@ impl ExecutionEnvironment for ReadOnly {
         self.inner.hides(path)
     }
 
+    fn ignores_case(&self) -> bool {
+        self.inner.ignores_case()
+    }
+
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {
         self.inner.manifest()
     }

@@ -5,7 +5,7 @@ use std::future::ready;
 use emend_llm::{BoxFuture, CancelToken, Shared};
 
 use super::MemFs;
-use crate::approval::Hidden;
+use crate::approval::{CommandLine, Hidden};
 use crate::environment::FileMatches;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::resolve;
@@ -77,6 +77,13 @@ impl ExecutionEnvironment for MemFs {
         match &self.shell {
             Some(shell) => shell.run(self.handle(), command, output, cancel),
             None => Box::pin(ready(Err(EnvError::Unsupported { what: "a shell (the files are in memory only)" }))),
+        }
+    }
+
+    fn read_command<'a>(&'a self, line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        match &self.shell {
+            Some(shell) => shell.read(line),
+            None => Box::pin(ready(None)),
         }
     }
 

@@ -12,7 +12,7 @@ use emend_edit::size::compact_sort::sort_by;
 use emend_llm::runtime::{Mutex, MutexGuard};
 use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Shared};
 
-use crate::approval::Hidden;
+use crate::approval::{CommandLine, Hidden};
 use crate::environment::FileMatches;
 use crate::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use crate::environment::gitignore::IgnoreRules;
@@ -75,6 +75,12 @@ pub trait CommandRunner: MaybeSend + MaybeSync {
         output: &'a dyn OutputSink,
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<ExecResult, EnvError>>;
+
+    /// Returns the commands of a line, as specified by
+    /// [`read_command`](crate::environment::ExecutionEnvironment::read_command).
+    fn read<'a>(&'a self, _line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        Box::pin(std::future::ready(None))
+    }
 }
 
 impl Default for MemFs {

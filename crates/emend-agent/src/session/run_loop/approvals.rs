@@ -30,13 +30,19 @@ pub(in crate::session) async fn approve(
     arguments: &Map<String, Value>,
     context: &ToolContext,
 ) -> Result<Approved, ToolError> {
-    let policy = &config.policy;
+    let policy = core.policy(&config.policy);
     if policy.rules.is_empty() && policy.otherwise == Action::Allow {
         return Ok(Approved::ToRun);
     }
-    let target = resolved(core, tool.target(arguments)).await;
-    let canonical = tool.canonical_name().unwrap_or(&call.name);
-    let verdict = policy.decide(&[&call.name, canonical], tool.effect(), &target);
+    let mut target = resolved(core, tool.target(arguments)).await;
+    let names = [&call.name, tool.canonical_name().unwrap_or(&call.name)];
+    if let Some(line) = &target.command
+        && policy.reads_commands(&names, tool.effect())
+    {
+        let reading = core.workspace.environment().read_command(line).await;
+        target.reading = reading;
+    }
+    let verdict = policy.decide(&names, tool.effect(), &target);
     let reached = if target.command.is_some() { reachable_hidden(core) } else { None };
     let action = if reached.is_some() { verdict.action.max(Action::Ask) } else { verdict.action };
     match action {
@@ -47,7 +53,7 @@ pub(in crate::session) async fn approve(
             Err(ToolError::new(Code::PermissionDenied, message))
         }
         Action::Ask => {
-            let tool_name = target.tool.map_or(canonical, |(tool, _)| tool).to_owned();
+            let tool_name = target.tool.map_or(names[1], |(tool, _)| tool).to_owned();
             let grant = Grant { tool: tool_name, command: target.command };
             let mut preview = tool.preview(arguments, context).await;
             if let (Preview::Detail(Value::Object(detail)), Some(rule)) = (&mut preview, reached) {

@@ -5,7 +5,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::subagents::{Stage, call, say, spawn, wait};
 use super::*;
-use crate::approval::{Action, Policy, Rule};
+use crate::approval::{Action, CommandLine, Policy, Rule};
 use crate::environment::command::{Command, ExecResult, OutputSink};
 use crate::environment::{
     Access, DirEntry, EnvError, ExecutionEnvironment, FileChange, FileMatches, FilePath, GrepQuery, Metadata,
@@ -151,7 +151,7 @@ fn a_command_on_the_systems_files_is_asked_about_if_rules_hide_files() {
     world.turn("in memory");
     assert!(world.last_results()[0].starts_with("hi\n"), "files in memory are hidden from commands");
     let workspace = Workspace::new(
-        Shared::new(OwnFiles(Shared::clone(&world.files))),
+        Shared::new(OwnFiles(Shared::clone(&world.files), "linux")),
         Mode::Direct,
         Shared::clone(&world.session.core.clock),
     );
@@ -160,6 +160,38 @@ fn a_command_on_the_systems_files_is_asked_about_if_rules_hide_files() {
     let events = world.turn("on the system");
     assert!(events.contains("\"reachesHidden\":\"*:secrets/**\""), "{events}");
     assert!(world.last_results()[0].contains("[permission_denied]"), "{:?}", world.last_results());
+}
+
+#[test]
+fn files_whose_names_have_no_case_are_hidden_in_every_case() {
+    covers("approval.hidden");
+    let fixture = "//- a.txt\nKEY of a\n//- Secrets/Key\nKEY=hunter2\n//- b/CERT.Pem\nKEY=hunter3\n";
+    let calls = || {
+        vec![
+            ("grep", json!({"pattern": "KEY"})),
+            ("list_dir", json!({"path": ".", "depth": 4})),
+            ("read_many_files", json!({"include": ["**/*"]})),
+            ("read_file", json!({"file_path": "Secrets/Key"})),
+            ("edit_file", json!({"file_path": "Secrets/Key", "old_string": "KEY=hunter2", "new_string": "x"})),
+            ("edit_file", json!({"file_path": "A.TXT", "old_string": "x", "new_string": "y"})),
+        ]
+    };
+    for (platform, is_hidden) in [("linux", false), ("darwin", true), ("windows", true)] {
+        let rules = [(Action::Deny, "*:secrets/**"), (Action::Deny, "*:*.PEM"), (Action::Deny, "edit_file:a.txt")];
+        let answers = || vec![Answer::Call(calls()), Answer::Say("Done.")];
+        let mut world = World::new(fixture, answers(), setup(&rules));
+        let files = Shared::new(OwnFiles(Shared::clone(&world.files), platform));
+        let workspace = Workspace::new(files, Mode::Direct, Shared::clone(&world.session.core.clock));
+        let options = world.options(answers());
+        world.session = Session::new(SessionOptions { workspace: Shared::new(workspace), ..options });
+        world.turn("do it");
+        let shown = world.last_results().join("\n");
+        assert!(shown.contains("KEY of a"), "{shown}");
+        assert_eq!(!shown.contains("hunter2") && !shown.contains("hunter3"), is_hidden, "{platform}: {shown}");
+        let kept = world.disk("Secrets/Key").contains("hunter2");
+        let is_denied = world.last_results()[5].contains("rules do not allow");
+        assert_eq!((kept, is_denied), (is_hidden, is_hidden), "{platform}: {shown}");
+    }
 }
 
 #[test]
@@ -197,8 +229,8 @@ fn what_rules_hide_is_hidden_from_subagents_too() {
     }
 }
 
-/// Files without a view for commands, like those of a system.
-struct OwnFiles(Shared<MemFs>);
+/// Files without a view for commands, like those of a system with this name.
+struct OwnFiles(Shared<MemFs>, &'static str);
 
 type Outcome<'a, T> = BoxFuture<'a, Result<T, EnvError>>;
 
@@ -252,12 +284,16 @@ impl ExecutionEnvironment for OwnFiles {
         self.0.exec_command(command, output, cancel)
     }
 
+    fn read_command<'a>(&'a self, line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        self.0.read_command(line)
+    }
+
     fn working_directory(&self) -> String {
         self.0.working_directory()
     }
 
     fn platform(&self) -> &'static str {
-        "linux"
+        self.1
     }
 
     fn os_version(&self) -> String {

@@ -34,7 +34,9 @@ extern "C" {
     #[wasm_bindgen(method)]
     pub(super) fn call(this: &HostEnvironment, operation: &str, path: &str, argument: &JsValue) -> JsCall;
 
-    /// Starts a command. `fields` is the text that [`command_fields`](crate::js::command::command_fields) returns.
+    /// Starts a command, or reads one. `fields` is the text that
+    /// [`command_fields`](crate::js::command::command_fields) or
+    /// [`reading_fields`](crate::js::command::reading_fields) returns.
     #[wasm_bindgen(method)]
     pub(super) fn exec(this: &HostEnvironment, fields: &str) -> JsCommand;
 }

@@ -12,6 +12,7 @@ mod search;
 use std::cell::Cell;
 use std::future::ready;
 
+use emend_agent::approval::CommandLine;
 use emend_agent::environment::FileMatches;
 use emend_agent::environment::command::{Command, ExecResult, FileStamp, OutputSink};
 use emend_agent::environment::resolve;
@@ -29,7 +30,7 @@ use self::host_environment::PLATFORMS;
 use self::lookup::Entries;
 use self::replay::{AnswerCache, Work, replay};
 use self::search::Search;
-use super::command::{command_fields, run_to_end};
+use super::command::{command_fields, reading, reading_fields, run_to_end};
 
 /// Files, and possibly a shell, behind a [`HostEnvironment`].
 pub(crate) struct JsEnvironment {
@@ -129,6 +130,10 @@ impl ExecutionEnvironment for JsEnvironment {
             true => run_to_end(self.host.exec(&command_fields(command, &self.roots[0])), output, cancel),
             false => Box::pin(ready(Err(EnvError::Unsupported { what: "a shell" }))),
         }
+    }
+
+    fn read_command<'a>(&'a self, line: &'a str) -> BoxFuture<'a, Option<CommandLine>> {
+        Box::pin(reading(self.host.exec(&reading_fields(line))))
     }
 
     fn manifest(&self) -> BoxFuture<'_, Result<Vec<FileStamp>, EnvError>> {

@@ -1,0 +1,205 @@
+//! The builtins and programs that run text as code, or programs under other names.
+
+use super::command_line::{OPEN, SimpleCommand};
+use super::word::Word;
+
+/// Builtins of bash that evaluate their arguments once more.
+const EVALUATING: &str = ". alias bind builtin command compgen complete declare eval export let local mapfile read \
+                          readarray readonly source trap typeset unset wait";
+
+/// Builtins that give variables attributes.
+const DECLARING: &str = "declare export local readonly typeset";
+
+/// Builtins that set variables.
+const SETTING: &str = "declare eval export getopts let local mapfile printf read readarray readonly typeset unset wait";
+
+/// Programs that run the text which they are given.
+const INTERPRETERS: &str = "bash dash fish ksh parallel sh su watch xargs zsh";
+
+/// Builtins that run the text which they are given.
+const INTERPRETING_BUILTINS: &str = ". eval source trap";
+
+/// Programs that run another one, whose name may stand behind their options.
+const PREFIXES: &str = "builtin command doas env exec nice nohup setsid stdbuf sudo time timeout";
+
+/// Builtins without an effect on anything but the line itself.
+const INERT: &str = ": break continue exit false return shift true";
+
+/// Parts of a line with which git runs commands that have other names.
+const GIT_ALIASES: &str = "alias. alias] -section config-env include.path includeif git_config home=";
+
+/// Reserved words, which begin no simple command.
+const RESERVED: &str =
+    "! [[ ]] { } case coproc do done elif else esac fi for function if in select then time until while";
+
+/// Returns whether a word without quotes is reserved.
+pub(super) fn is_reserved(word: &str) -> bool {
+    is_listed(RESERVED, word)
+}
+
+/// Returns whether a list of words has this one.
+fn is_listed(list: &str, word: &str) -> bool {
+    list.split(' ').any(|listed| listed == word)
+}
+
+/// Returns a text without quotes and backslashes.
+fn unquoted(text: &str) -> String {
+    text.replace("\\\n", "").replace(['\'', '"', '\\'], "")
+}
+
+/// Returns whether a line may give git's subcommands other names.
+pub(super) fn may_name_aliases(line: &str) -> bool {
+    let plain = unquoted(line).to_ascii_lowercase();
+    plain.contains("git") && GIT_ALIASES.split(' ').any(|part| plain.contains(part))
+}
+
+/// Returns whether a line may remove a function.
+pub(super) fn may_unset(line: &str) -> bool {
+    unquoted(line).contains("unset")
+}
+
+/// The properties of a command that follow from its words.
+#[derive(Debug, Default)]
+pub(super) struct Meaning {
+    /// Whether its words are evaluated as code.
+    pub(super) evaluates: bool,
+    /// Whether they would be, if a variable had a value that this line can give it.
+    pub(super) may_evaluate: bool,
+    pub(super) hides: bool,
+    pub(super) sets_variables: bool,
+    pub(super) is_inert: bool,
+    /// Whether it adds words that are not in the line.
+    pub(super) adds_words: bool,
+    /// Texts that it hands to a shell.
+    pub(super) texts: Vec<String>,
+}
+
+fn is_open(word: &Word) -> bool {
+    word.text.contains(OPEN)
+}
+
+/// Returns whether a word could be evaluated: it has an expansion, a substitution or a subscript.
+fn may_have_code(word: &Word) -> bool {
+    word.text.contains([OPEN, '$', '`', '['])
+}
+
+/// Returns whether an option makes values of a variable arithmetic, or names of others.
+fn is_attribute(word: &Word) -> bool {
+    word.text.starts_with('-') && word.text.contains(['i', 'n'])
+}
+
+/// Returns the properties of a command. `input` is the text of its here-document.
+pub(super) fn meaning(words: &[&Word], input: Option<&Word>) -> Meaning {
+    let Some((first, arguments)) = words.split_first() else { return Meaning::default() };
+    let name = first.text.as_str();
+    let has_name = arguments.iter().any(|word| word.text.starts_with("-v") || word.text == "-R");
+    let takes_name = is_listed("printf test [", name);
+    let may_be_option = |word: &&&Word| word.text.starts_with(OPEN) || word.may_split && is_open(word);
+    let may_take_name = match name {
+        "printf" => arguments.first().is_some_and(|word| may_be_option(&word)),
+        "test" | "[" => {
+            arguments.windows(2).any(|pair| pair.iter().all(|word| word.text.starts_with(OPEN)))
+                || arguments.iter().any(|word| word.may_split && is_open(word))
+        }
+        _ => false,
+    };
+    let mut meaning = Meaning {
+        evaluates: arguments.iter().any(|word| may_have_code(word))
+            && (is_listed(EVALUATING, name) || takes_name && has_name)
+            || name == "let"
+            || is_listed(DECLARING, name) && arguments.iter().any(|word| is_attribute(word)),
+        may_evaluate: may_take_name,
+        sets_variables: is_listed(SETTING, name) && (name != "printf" || has_name),
+        is_inert: is_listed(INERT, name) && !arguments.iter().any(|word| is_open(word)),
+        ..Meaning::default()
+    };
+    meaning.hides = meaning.evaluates || splits_text(words);
+    let is_before =
+        |word: &&Word| word.text.starts_with('-') || is_listed(PREFIXES, program(word)) || is_assignment(&word.text);
+    let n_before = words.iter().take_while(|word| is_before(word)).count();
+    let rest = &words[n_before..];
+    let Some((first, arguments)) = rest.split_first() else { return meaning };
+    meaning.hides |= is_open(first)
+        // These give a program a new name.
+        || is_listed("alias hash", program(first)) && !arguments.is_empty();
+    // The program may stand anywhere behind one that runs others.
+    let runs_others = n_before > 0 || is_listed("find parallel xargs", program(first));
+    let n_places = if runs_others { rest.len() } else { 1 };
+    for at in 0..n_places {
+        let is_builtin = at == 0 && is_listed(INTERPRETING_BUILTINS, &rest[at].text);
+        if is_builtin || is_listed(INTERPRETERS, program(rest[at])) {
+            meaning.interpret(program(rest[at]), &rest[at + 1..], input);
+        }
+    }
+    meaning
+}
+
+/// Returns the name of the program that a word names.
+fn program(word: &Word) -> &str {
+    word.text.rsplit('/').next().unwrap_or_default()
+}
+
+impl Meaning {
+    fn interpret(&mut self, name: &str, arguments: &[&Word], input: Option<&Word>) {
+        let given: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
+        let is_dynamic = |text: &str| text.contains([OPEN, '$', '`', '\\']);
+        if is_listed("xargs parallel", name) {
+            self.hides |= given.iter().any(|text| is_dynamic(text)) || given.iter().all(|text| text.starts_with('-'));
+            self.adds_words = true;
+            return;
+        }
+        self.sets_variables |= is_listed("eval source .", name);
+        if given.iter().any(|text| text.contains(OPEN)) {
+            self.hides = true;
+            return;
+        }
+        if name == "eval" {
+            self.texts.push(given.join(" "));
+        } else {
+            // A semicolon ends the command of `find -exec`.
+            let texts = given.iter().filter(|text| !text.starts_with('-') && **text != ";");
+            self.texts.extend(texts.map(|text| (*text).to_owned()));
+        }
+        if self.texts.is_empty() {
+            match input {
+                Some(word) if !is_open(word) => self.texts.push(word.text.clone()),
+                _ => self.hides = true,
+            }
+        }
+    }
+}
+
+/// Returns whether a command has a command line in the notation of `env -S`.
+fn splits_text(words: &[&Word]) -> bool {
+    let mut words = words.iter().flat_map(|word| word.text.split_whitespace());
+    words.any(|word| word.ends_with("env"))
+        && words.any(|word| word.starts_with("--s") || word.starts_with('-') && word.contains('S'))
+}
+
+/// Returns whether a word sets a variable.
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        let name = name.strip_suffix('+').unwrap_or(name);
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    })
+}
+
+/// Returns whether setting this variable has no effect on programs. Their variables have long names, or upper case.
+pub(super) fn is_harmless_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        && !name.contains("proxy")
+}
+
+/// Variables whose values bash expands or runs.
+const EVALUATED: &str = "BASH_ENV ENV PROMPT_COMMAND PS0 PS1 PS2 PS4";
+
+/// Returns whether bash runs code in the value of this variable.
+pub(super) fn is_evaluated(name: &str) -> bool {
+    is_listed(EVALUATED, name)
+}
+
+/// Returns a command that is not a call of a program: what it does is in its text.
+pub(super) fn bare(text: &str, is_plain: bool, hides: bool) -> SimpleCommand {
+    SimpleCommand { text: text.to_owned(), runs: Vec::new(), is_plain, hides }
+}
