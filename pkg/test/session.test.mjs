@@ -82,6 +82,37 @@ test("a model edits as its family does, or as the options say", async (t) => {
   }
 });
 
+test("a tool's result that JSON cannot represent is an error that names its type", async (t) => {
+  const values = [
+    [undefined, /returned undefined; return a string/],
+    [new Map([["a", 1]]), /returned a Map;/],
+    [{ all: new Set([1]) }, /returned a Set in `all`;/],
+    [new Uint8Array(2), /returned a Uint8Array;/],
+    [[new ArrayBuffer(2)], /returned a ArrayBuffer in `0`;/],
+    [() => 1, /returned a function;/],
+    [{ deep: { f() {} } }, /returned a function in `f`;/],
+    [Symbol("a"), /returned a symbol;/],
+    [{ later: Promise.resolve(1) }, /returned a Promise in `later`;/],
+    [{ a: undefined, b: null, c: new Date(0) }, '{"b":null,"c":"1970-01-01T00:00:00.000Z"}'],
+    [[1, "a", false], '[1,"a",false]'],
+    ["", ""],
+  ];
+  const tools = values.map(([value], index) => ({
+    name: `tool_${index}`,
+    description: "Returns a value.",
+    parameters: { type: "object" },
+    execute: () => value,
+  }));
+  const { model, requests } = scripted([values.map((_, index) => [`tool_${index}`, {}])]);
+  const agent = await create(t, { model, tools, profile: "openai" });
+  await collect(agent.run("call them"));
+  for (const [index, result] of results(requests[1]).entries()) {
+    const expected = values[index][1];
+    if (typeof expected === "string") assert.equal(result, expected);
+    else assert.match(result, expected);
+  }
+});
+
 test("custom tools run, replace others, and fail with error results", async (t) => {
   const seen = [];
   const parameters = { type: "object", required: ["city"], properties: { city: { type: "string" } } };
@@ -112,7 +143,7 @@ test("custom tools run, replace others, and fail with error results", async (t) 
         throw Object.assign(new Error("no such city"), { code: "not_found" });
       },
     },
-    { name: "void", description: "Says nothing.", parameters: { type: "object" }, execute: () => undefined },
+    { name: "void", description: "Says nothing.", parameters: { type: "object" }, execute: () => null },
   ];
   const { model, requests } = scripted([
     [
@@ -133,7 +164,7 @@ test("custom tools run, replace others, and fail with error results", async (t) 
   assert.equal(grep, "mine");
   assert.match(broken, /^error: .*\[io_error\] no luck/);
   assert.match(gone, /^error: .*\[not_found\] no such city/);
-  assert.equal(nothing, "");
+  assert.equal(nothing, "null");
   assert.equal(requests[0].tools.filter((tool) => tool.name === "weather").length, 1);
   assert.equal(events.at(-1).data.reason, "natural");
 

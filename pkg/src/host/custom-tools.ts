@@ -53,7 +53,7 @@ export class CustomTools {
       const parsed: unknown = JSON.parse(args);
       const given = check === undefined ? parsed : await check(parsed);
       const output: unknown = await tool?.execute?.(given, { signal: abort.signal, toolCallId });
-      return typeof output === "string" ? output : (toJson(output) ?? "");
+      return resultText(name, output);
     };
     const result = run()
       .catch((thrown: unknown) => {
@@ -69,6 +69,36 @@ export class CustomTools {
       },
     };
   };
+}
+
+/** Returns a tool's result as text: a string as it is, other values as JSON. */
+function resultText(tool: string, output: unknown): string {
+  if (typeof output === "string") return output;
+  let wrong: string | undefined;
+  const json = toJson(output, (name, value) => {
+    // `JSON.stringify` encodes these without their content, or leaves them out.
+    // A field that is undefined counts as absent.
+    const kind = value === undefined && name !== "" ? undefined : kindWithoutJson(value);
+    if (kind !== undefined) wrong ??= name === "" ? kind : `${kind} in \`${name}\``;
+    return value;
+  });
+  if (wrong === undefined && json !== undefined) return json;
+  throw new TypeError(
+    `the tool \`${tool}\` returned ${wrong ?? "undefined"}; return a string, or a value that JSON can represent`,
+  );
+}
+
+/** Returns what a value is, if JSON cannot represent it. */
+function kindWithoutJson(value: unknown): string | undefined {
+  if (value === undefined) return "undefined";
+  if (typeof value === "function") return "a function";
+  if (typeof value === "symbol") return "a symbol";
+  if (typeof value !== "object" || value === null) return undefined;
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
+    return `a ${Object.prototype.toString.call(value).slice(8, -1)}`;
+  const kinds = { Map, Set, WeakMap, WeakSet, Promise, RegExp };
+  const found = Object.entries(kinds).find(([, kind]) => value instanceof kind);
+  return found && `a ${found[0]}`;
 }
 
 /** Encodes an exception as JSON for the core. */
