@@ -177,6 +177,62 @@ test("paths that lead out of the folder are rejected on import and export", asyn
   assert.equal(Object.getPrototypeOf(odd), Object.prototype);
 });
 
+test("names that another system cannot have are rejected on import and export", async () => {
+  const bytes = utf8("x");
+  for (const [path, reason] of [
+    ["CON", /device/],
+    ["aux.txt", /device/],
+    ["src/Nul.", /device|dot/],
+    ["a/com1.tar.gz/b", /device/],
+    ["LPT\u00b9", /device/],
+    ["a/trailing.", /dot or a blank/],
+    ["trailing /a", /dot or a blank/],
+    ["a?b", /Windows does not allow/],
+    ["tab\there", /Windows does not allow/],
+    ["src/a:b", /Windows does not allow/],
+    ["safe\u202egpj.exe", /direction/],
+    ["a\u2066b", /direction/],
+  ]) {
+    await refuses(() => fromZip(forge([{ path, bytes }])), "invalid_argument", reason);
+    await refuses(() => toZip({ [path]: bytes }), "invalid_argument", reason);
+  }
+  for (const paths of [
+    ["README.md", "readme.md"],
+    ["src/a", "Src/b"],
+    ["\u00fc.txt", "u\u0308.txt"],
+    ["stra\u00dfe", "STRASSE"],
+  ]) {
+    await refuses(() => fromZip(forge(paths.map((path) => ({ path, bytes })))), "already_exists", /same name/);
+    await refuses(() => toZip(Object.fromEntries(paths.map((path) => [path, bytes]))), "already_exists", /same name/);
+  }
+  const fine = [
+    "auxiliary.txt",
+    "console/com.md",
+    "a.b.c",
+    ".env",
+    "com10",
+    "nul_.txt",
+    "u\u0308.md",
+    "a b",
+    "\u05d0.txt",
+  ];
+  const archive = await toZip(Object.fromEntries(fine.map((path) => [path, bytes])));
+  assert.deepEqual(Object.keys(await fromZip(archive)).sort(), [...fine].sort());
+  const others = { filter: (path) => path !== "CON" };
+  assert.deepEqual(
+    Object.keys(
+      await fromZip(
+        forge([
+          { path: "CON", bytes },
+          { path: "a", bytes },
+        ]),
+        others,
+      ),
+    ),
+    ["a"],
+  );
+});
+
 test("a duplicate path, or a file that is also a directory, is rejected", async () => {
   for (const paths of [
     ["a", "a"],

@@ -7,6 +7,7 @@
 
 import { EmendError } from "../errors.js";
 import { invalid, optionsOf } from "../validate.js";
+import { PortableNames } from "./portable-names.js";
 import { cleanPath, contentsOf, Gathered } from "./project-files.js";
 import type { BlobLike, Bytes, FilesIn, ImportOptions, ZipOptions } from "./types.js";
 
@@ -43,20 +44,23 @@ const AT_ONCE_BYTES = 64 * 1024;
  * Reads a zip archive into a record of files for `Agent.create`.
  *
  * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, `permission_denied` for a path that
- *   leads out of the archive, `already_exists` for a duplicate path, `unsupported` for encrypted entries and symbolic
- *   links, and `invalid_argument` for damaged data or data that is not an archive.
+ *   leads out of the archive, `already_exists` for a duplicate path or one that is the same on some system, `unsupported`
+ *   for encrypted entries and symbolic links, and `invalid_argument` for damaged data, data that is not an archive, and
+ *   names that some system cannot have, such as `aux.txt`.
  */
 export async function fromZip(
   archive: Uint8Array | ArrayBuffer | BlobLike,
   options: ImportOptions = {},
 ): Promise<Record<string, Bytes>> {
   const gathered = new Gathered(options);
+  const names = new PortableNames();
   const bytes = await bytesOf(archive);
   const fflate = await load();
   for (const entry of entries(bytes)) {
     if (!gathered.wants(entry.path)) continue;
     const path = cleanPath(entry.path);
     if (path === "") continue;
+    names.check(path);
     gathered.add(path, path.endsWith("/") ? new Uint8Array() : content(fflate, bytes, entry, gathered));
   }
   return gathered.files();
@@ -66,8 +70,8 @@ export async function fromZip(
  * Returns a zip archive of files in the form that `files.export()` returns. The same files and time give the same
  * bytes.
  *
- * @throws {EmendError} with code `invalid_argument` for a path or a level that an archive cannot have,
- *   `permission_denied` for a path that leads out of the archive, and `limit_reached` past 65,534 files or 4 GiB.
+ * @throws {EmendError} with code `invalid_argument` for a level that an archive cannot have and for names that some system
+ *   cannot have, `already_exists` for names that are the same on some system, `permission_denied` for a path that leads out of the archive, and `limit_reached` past 65,534 files or 4 GiB.
  */
 export async function toZip(files: FilesIn, options: ZipOptions = {}): Promise<Bytes> {
   const { level = 6, modified = new Date() } = optionsOf(options, ["level", "modified"]);
@@ -78,7 +82,9 @@ export async function toZip(files: FilesIn, options: ZipOptions = {}): Promise<B
   const contents = contentsOf(files);
   if (contents.length >= ZIP64_16) throw tooLarge();
   const entries: Zippable = {};
+  const names = new PortableNames();
   for (const [path, bytes] of contents) {
+    names.check(path);
     if (new TextEncoder().encode(path).length > NAME_BYTES_MAX)
       throw invalid(`the path ${path.slice(0, 40)}… is too long for a zip archive`);
     // `fflate` uses paths as keys of plain objects.
