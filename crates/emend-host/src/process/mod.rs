@@ -36,12 +36,15 @@ mod watcher;
 mod windows;
 
 /// Returns whether the shell that runs commands reads a line as bash does.
-#[cfg(feature = "shell")]
+#[cfg(all(feature = "shell", windows))]
 pub(crate) fn reads_as_bash(line: &str) -> bool {
-    #[cfg(windows)]
-    return !emend_shell::differs_in_cmd(line);
-    #[cfg(unix)]
-    return unix::is_bash() || !emend_shell::differs_in_sh(line);
+    !emend_shell::differs_in_cmd(line)
+}
+
+/// Returns whether the shell that runs commands reads a line as bash does.
+#[cfg(all(feature = "shell", unix))]
+pub(crate) fn reads_as_bash(line: &str) -> bool {
+    unix::is_bash() || !emend_shell::differs_in_sh(line)
 }
 
 pub use env_policy::{EnvPolicy, Inherit};
