@@ -29,6 +29,8 @@ pub(crate) struct ProjectHost {
     /// Directory in which agents work, relative to the root.
     pub(crate) start: FilePath,
     pub(crate) default_model: Model,
+    /// Whether the canvas is in Git mode, which has no canvas tools.
+    pub(crate) is_canvas_in_git: bool,
     /// Routers of the sessions whose model has a fallback model.
     pub(crate) routers: Mutex<BTreeMap<String, Shared<Router>>>,
 }
@@ -70,6 +72,12 @@ impl ServiceHost for ProjectHost {
         if let Some(router) = self.routers.lock().get(session_id) {
             router.escalate(detail);
         }
+    }
+
+    fn canvas_refusal(&self) -> Option<&'static str> {
+        self.is_canvas_in_git.then_some(
+            "the canvas is in Git mode, which has no canvas tools; start emend serve without `--canvas git` to use them",
+        )
     }
 
     fn default_model(&self) -> String {

@@ -39,6 +39,11 @@ pub trait ServiceHost: MaybeSend + MaybeSync {
     /// it after a job that used up its tool calls.
     fn escalate(&self, _session_id: &str, _detail: &str) {}
 
+    /// Returns why this host has no canvas, if it has none: sessions then get no canvas tools, and no file opens.
+    fn canvas_refusal(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the name of the model of sessions that name none.
     fn default_model(&self) -> String;
 

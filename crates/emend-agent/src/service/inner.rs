@@ -15,6 +15,7 @@ use super::records::{JobRecord, SessionRecord};
 use super::slot::Slot;
 use super::store::ServiceStore;
 use super::time::Timestamp;
+use crate::error_code::Code;
 use crate::store::Store;
 use crate::workspace::Workspace;
 
@@ -44,6 +45,14 @@ impl Inner {
     /// Returns the jobs, if other servers share them.
     pub(super) fn shared_jobs(&self) -> Option<&Shared<dyn Jobs>> {
         self.jobs.as_ref().filter(|jobs| jobs.is_shared())
+    }
+
+    /// Refuses the canvas if the host has none.
+    pub(super) fn check_canvas(&self) -> ApiResult<()> {
+        match self.host.canvas_refusal() {
+            Some(why) => Err(ApiError::new(Code::Unsupported, why)),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn now(&self) -> Timestamp {

@@ -193,7 +193,8 @@ impl Inner {
         if record.tools == ToolSet::Project {
             options.tools = project_tools(self.limits.of_project_tools());
         }
-        if record.canvas.tools {
+        let has_canvas = record.canvas.tools && self.check_canvas().is_ok();
+        if has_canvas {
             for tool in canvas_tools(&workspace_of_canvas, record.canvas.enforce_lease) {
                 options.tools.register(tool);
             }
@@ -221,7 +222,7 @@ impl Inner {
             Some(_) => Session::resume(options, store, id).await?,
             None => Session::with_id(options, id.clone()).with_store(store),
         };
-        let notes = record.canvas.tools.then(Shared::default);
+        let notes = has_canvas.then(Shared::default);
         let agent = Agent { session, desk, routes, steps, notes, mode };
         *slot.agent.lock() = Some(agent.clone());
         Ok(agent)

@@ -31,6 +31,9 @@ pub(crate) struct ServeArgs {
     /// Seconds after which another server takes over the jobs of a server that died; for `postgres`.
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600), help_heading = SERVER)]
     pub(crate) job_lease: u32,
+    /// Kind of the canvas: a file of the project, or `git`, which has no canvas tools.
+    #[arg(long, value_enum, default_value_t = CanvasKind::File, value_name = "KIND", help_heading = SERVER)]
+    pub(crate) canvas: CanvasKind,
     /// File with the token. A missing file is created with a new token, for you alone.
     ///
     /// Without it the token is EMEND_TOKEN, or a new one for each start.
@@ -95,6 +98,15 @@ pub(crate) enum DbCommand {
         #[arg(long, value_name = "STORE", value_parser = database)]
         store: DatabaseUrl,
     },
+}
+
+/// The kinds of the canvas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CanvasKind {
+    /// A file of the project.
+    File,
+    /// Documents in git, for which there are no canvas tools.
+    Git,
 }
 
 /// The formats of the log.

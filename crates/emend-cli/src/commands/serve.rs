@@ -24,7 +24,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::attach::join;
-use crate::args::{AttachArgs, LogName, ServeArgs, StoreChoice};
+use crate::args::{AttachArgs, CanvasKind, LogName, ServeArgs, StoreChoice};
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::project::{Project, ProjectOptions};
@@ -39,7 +39,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
     session_config::check(&settings)?;
     let (token, is_new) = token(args.token_file.as_deref())?;
     log(args.log);
-    let (service, project) = service(&place, settings, args.store, args.job_lease).await?;
+    let (service, project) = service(&place, settings, &args).await?;
     let limits = limits(args.rate_limit, args.max_streams)?;
     let listener = TcpListener::bind((args.host, args.port)).await.map_err(|error| {
         let message =
@@ -80,7 +80,8 @@ pub(crate) async fn serve_conversation(conversation: Conversation) -> Result<(),
     project.workspace = Shared::new(project.workspace.in_mode(Mode::Staged));
     let project = Arc::new(project);
     let policy = approve::policy(&settings)?;
-    let plan = Plan { settings, policy, start: place.start().clone(), default_model: model.clone() };
+    let plan =
+        Plan { settings, policy, start: place.start().clone(), default_model: model.clone(), is_canvas_in_git: false };
     let service = over(&project, plan, open_store(&project, StoreChoice::Sqlite(None))?).await?;
     let record =
         SessionRecord { session_id: session_id.clone(), title, model: model.to_string(), mode, ..Default::default() };
@@ -179,20 +180,16 @@ fn raise_limit_of_files(n_connections: usize) {
 fn raise_limit_of_files(_: usize) {}
 
 /// Opens the service over the state that the project shares with other commands, and ends the jobs of a killed server.
-async fn service(
-    place: &Place,
-    settings: Settings,
-    store: StoreChoice,
-    job_lease: u32,
-) -> Result<(Service, Arc<Project>), Failure> {
+async fn service(place: &Place, settings: Settings, args: &ServeArgs) -> Result<(Service, Arc<Project>), Failure> {
     let policy = approve::policy(&settings)?;
     let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
     let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
     let (variables, read_only) = (setup::variables(&settings), settings.read_only.value);
     let options = ProjectOptions { mode: Mode::Staged, sandbox, variables, read_only };
-    let (project, stores) = open_project(place, options, store, job_lease).await?;
+    let (project, stores) = open_project(place, options, args.store.clone(), args.job_lease).await?;
     let default_model = settings.model.value.clone().or_else(provider::newest).unwrap_or(Model::Offline);
-    let plan = Plan { settings, policy, start: place.start().clone(), default_model };
+    let is_canvas_in_git = args.canvas == CanvasKind::Git;
+    let plan = Plan { settings, policy, start: place.start().clone(), default_model, is_canvas_in_git };
     let service = over(&project, plan, stores).await?;
     Ok((service, project))
 }
@@ -257,11 +254,12 @@ struct Plan {
     /// Directory in which agents work, relative to the root.
     start: FilePath,
     default_model: Model,
+    is_canvas_in_git: bool,
 }
 
 /// Opens the service over a project.
 async fn over(project: &Arc<Project>, plan: Plan, stores: Stores) -> Result<Service, Failure> {
-    let Plan { settings, policy, start, default_model } = plan;
+    let Plan { settings, policy, start, default_model, is_canvas_in_git } = plan;
     let project = Arc::clone(project);
     let limits = settings.service.clone();
     // A missing key is reported at the start, not by the first job.
@@ -278,6 +276,7 @@ async fn over(project: &Arc<Project>, plan: Plan, stores: Stores) -> Result<Serv
         project: Arc::clone(&project),
         start,
         default_model,
+        is_canvas_in_git,
         routers: Default::default(),
     };
     let parts = ServiceParts {

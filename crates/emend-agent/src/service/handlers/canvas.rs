@@ -69,6 +69,7 @@ pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<CanvasBody> {
 pub(super) async fn open(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
     let CanvasOpenRequest { file_path } = body(request)?;
     inner.session(id).await?;
+    inner.check_canvas()?;
     let path = match file_path {
         Some(path) => {
             let file = inner.workspace.environment().resolve(&path, Access::Read).await?;

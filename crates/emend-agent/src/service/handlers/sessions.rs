@@ -20,6 +20,9 @@ const PAGE_MAX: u64 = 500;
 
 pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResult<SessionRecord> {
     let wanted: CreateSession = body(request)?;
+    if wanted.canvas.tools {
+        inner.check_canvas().map_err(|error| ApiError::new(Code::Configuration, error.message))?;
+    }
     inner.check_session_limit().await?;
     let title = wanted.title.unwrap_or_default();
     inner.check_text(&title)?;
