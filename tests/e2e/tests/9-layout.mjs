@@ -35,4 +35,75 @@ export const tests = {
     await page.getByRole("navigation", { name: "Panes" }).getByRole("button", { name: "Chat" }).click();
     assert.equal(await beyond(page), 0);
   },
+
+  async "on a phone each bar is one row, and the open file, the project and its state are named"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait(RENAME);
+    await app.openFile("README.md");
+    await app.hunks(1);
+    await app.editor.locator(".cm-line", { hasText: "seasonDays" }).click();
+    await page.keyboard.press("End");
+    await page.keyboard.type(" mine");
+    await page.getByText("you edited this").first().waitFor();
+    await page.setViewportSize({ width: 390, height: 780 });
+    const rows = (selector) =>
+      page
+        .locator(selector)
+        .first()
+        .evaluate((bar) => {
+          const middles = [...bar.children]
+            .map((node) => node.getBoundingClientRect())
+            .filter((box) => box.width > 0)
+            .map((box) => box.top + box.height / 2);
+          return Math.max(...middles) - Math.min(...middles);
+        });
+    const nav = page.getByRole("navigation", { name: "Panes" });
+    const title = page.locator(".phone-title");
+    assert.equal(await title.innerText(), "README.md\n1 not saved · seed-library");
+    for (const bar of [".top-bar", ".editor-view .file-bar", ".editor-view .hunk-bar"]) {
+      assert.ok((await rows(bar)) < 4, `${bar} has several rows`);
+    }
+    await nav.getByRole("button", { name: /^Review/ }).click();
+    await app.cards.first().waitFor();
+    assert.ok((await rows(".review .file-bar")) < 4, "the toolbar of the review has several rows");
+    const label = nav.getByText("Review").first();
+    const [word, badge] = await label.evaluate((node) => {
+      const range = document.createRange();
+      range.selectNode(node.firstChild);
+      return [range.getBoundingClientRect().right, node.querySelector(".count").getBoundingClientRect().left];
+    });
+    assert.ok(badge >= word + 2, "the number covers the word");
+    await page
+      .getByRole("button", { name: /^Accept change 1/ })
+      .last()
+      .click();
+    await app.toast.waitFor();
+    assert.ok((await app.toast.boundingBox()).width > 350, "the message is narrow");
+    assert.ok((await app.toast.boundingBox()).height < 70, "the message is high");
+  },
+
+  async "the list of conversations has room for their names, and Send stays beside Stop"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait(RENAME);
+    await page.getByRole("button", { name: "New conversation" }).click();
+    await app.askAndWait("rename seasonDays to days");
+    const list = page.getByRole("combobox", { name: "Conversation" });
+    assert.ok((await list.boundingBox()).width > 150, "the list is narrow");
+    assert.equal(await list.getAttribute("title"), "rename seasonDays to days");
+    await page.setViewportSize({ width: 390, height: 780 });
+    await page.getByRole("navigation", { name: "Panes" }).getByRole("button", { name: "Chat" }).click();
+    assert.ok((await list.boundingBox()).width > 150, "the list is narrow on a phone");
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await app.chooseModel({ pace: "slow" });
+    await app.ask("rename days to loanDays");
+    const middle = async (name) => {
+      const { y, height } = await page.getByRole("button", { name, exact: true }).boundingBox();
+      return y + height / 2;
+    };
+    assert.equal(await middle("Send"), await middle("Stop"));
+    await page.getByRole("button", { name: "Stop" }).click();
+    await app.finished();
+  },
 };

@@ -163,7 +163,9 @@ function HunkBar() {
           : `Change ${Math.min(at, hunks.length - 1) + 1} of ${hunks.length}`;
   return (
     <div class="file-bar" role="toolbar" aria-label="Changes in this file">
-      <span class={none ? "faint" : ""}>{label}</span>
+      <span class={none ? "file-note faint" : "file-note"} title={label}>
+        {label}
+      </span>
       <ToolButton
         icon="previous"
         label={`Previous change (${keyName("Alt+K")})`}
@@ -190,12 +192,24 @@ function HunkBar() {
           Preview
         </button>
       )}
-      <button class="button small" type="button" disabled={none} onClick={() => void rejectAll(path ?? undefined)}>
+      <button
+        class="button small"
+        type="button"
+        aria-label="Reject file"
+        disabled={none}
+        onClick={() => void rejectAll(path ?? undefined)}
+      >
         <span>
           Reject<span class="hide-phone"> file</span>
         </span>
       </button>
-      <button class="button small" type="button" disabled={none} onClick={() => void acceptAll(path ?? undefined)}>
+      <button
+        class="button small"
+        type="button"
+        aria-label="Accept file"
+        disabled={none}
+        onClick={() => void acceptAll(path ?? undefined)}
+      >
         <span>
           Accept<span class="hide-phone"> file</span>
         </span>

@@ -6,7 +6,8 @@ import { save } from "../actions/save.js";
 import { canPickDirectory } from "../folder.js";
 import { reveal } from "../reveal.js";
 import { saveTheme, type Theme } from "../settings.js";
-import { dialog, filesShown, hasProject, opening, project, steps, theme, unsaved } from "../store.js";
+import { dialog, filesShown, hasProject, opening, openPath, project, steps, theme, unsaved } from "../store.js";
+import { baseName } from "../tree.js";
 import { Icon, type IconName } from "./icons.js";
 import { later } from "./later.js";
 
@@ -42,6 +43,7 @@ export function TopBar() {
             {reveal(project.value.name)}
             {project.value.sample && <span class="tag">Sample</span>}
           </span>
+          <PhoneTitle />
           <OpenButtons />
         </>
       )}
@@ -65,6 +67,21 @@ export function TopBar() {
       </span>
       {hasProject.value && <MoreMenu />}
     </header>
+  );
+}
+
+/** On a phone: the open file, the project, and whether everything is saved. */
+function PhoneTitle() {
+  const path = openPath.value;
+  const count = unsaved.value.size;
+  const state = count === 0 ? "saved" : `${count} not saved`;
+  return (
+    <span class="phone-title">
+      {path !== null && <strong title={path}>{reveal(baseName(path))}</strong>}
+      <span class="faint">
+        {state} · {reveal(project.value.name)}
+      </span>
+    </span>
   );
 }
 
