@@ -4,6 +4,8 @@
 //! a terminal they are refused, with the option that would allow them.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use emend_agent::approval::{
@@ -11,7 +13,7 @@ use emend_agent::approval::{
     is_command_tool,
 };
 use emend_agent::error_code::Code;
-use emend_agent::profile::check_tool_name;
+use emend_agent::profile::{Profile, check_tool_name};
 use emend_agent::tools::Shell;
 use emend_host::read_command;
 use emend_llm::{BoxFuture, Shared};
@@ -21,6 +23,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::settings::{Settings, Source, Sourced};
 use crate::terminal;
+use crate::tool_set;
 use crate::visible::visible;
 
 /// Files that run code on the user's machine later, or that hold the rules themselves. A write to one is asked about,
@@ -45,6 +48,9 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
             let code = if is_option { Code::InvalidArgument } else { Code::Configuration };
             let wrong = |what: String| Failure::new(code, format!("{}: {what}", text.source));
             let rule = Rule::parse(action, &text.value).map_err(|error| wrong(error.to_string()))?;
+            if rule.is_for_effect() {
+                return Ok(rule);
+            }
             let name = text.value.split(':').next().unwrap_or_default().trim();
             match check_tool_name(name, &[]) {
                 Ok(()) => Ok(rule),
@@ -71,19 +77,69 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
     Ok(if settings.hide_secrets.value { policy.hiding_secrets() } else { policy })
 }
 
+/// Returns a warning for each rule that stops one editing tool and leaves others open.
+fn warnings(settings: &Settings) -> Vec<String> {
+    let mut found = Vec::new();
+    for (option, rules) in [("deny", &settings.deny), ("ask", &settings.ask)] {
+        for Sourced { value: text, source } in rules {
+            let (name, pattern) = text.split_once(':').map_or((text.as_str(), ""), |(name, path)| (name, path.trim()));
+            let name = name.trim();
+            if !is_editing_tool(name) {
+                continue;
+            }
+            let rule = if pattern.is_empty() { "edit".to_owned() } else { format!("edit:{pattern}") };
+            // All editing tools are named, or all tools.
+            let is_named = |whole: &str| {
+                let (subject, path) = whole.split_once(':').unwrap_or((whole, ""));
+                ["edit", "*"].contains(&subject.trim()) && (path.is_empty() || path.trim() == pattern)
+            };
+            if [&settings.deny, rules].into_iter().flatten().any(|other| is_named(&other.value)) {
+                continue;
+            }
+            let files = if pattern.is_empty() { "files" } else { pattern };
+            found.push(format!(
+                "{source}: the rule `{option} {text}` is about {name} alone; other tools can change {files}. For all of \
+                 them: --{option} '{rule}'"
+            ));
+        }
+    }
+    found
+}
+
+/// Returns what the user should know about the permissions before the agent begins.
+pub(crate) fn notes(settings: &Settings) -> Vec<String> {
+    let mut notes = warnings(settings);
+    let Sourced { value: is_read_only, source } = &settings.read_only;
+    if *is_read_only && !matches!(source, Source::Flag(_)) {
+        notes.push(format!("{source}: read_only is set, so the agent cannot edit files or run commands"));
+    }
+    notes
+}
+
+/// Returns whether a tool with this name, under any profile, changes files.
+fn is_editing_tool(name: &str) -> bool {
+    let families = [Profile::openai(""), Profile::anthropic(""), Profile::gemini("")];
+    let own = [tool_set::all()];
+    let mut registries = own.iter().chain(families.iter().map(|profile| &profile.tools));
+    registries.any(|tools| tools.get(name).is_some_and(|(_, tool)| tool.effect() == ToolEffect::Writes))
+}
+
 /// Returns the approver for a run with plain output: it asks on the terminal, or refuses if there is none.
-pub(crate) fn approver(json: bool, settings: &Settings) -> Shared<dyn Approver> {
+///
+/// `n_unasked` counts the calls that were refused because nobody could be asked.
+pub(crate) fn approver(json: bool, settings: &Settings, n_unasked: &Arc<AtomicUsize>) -> Shared<dyn Approver> {
     match !json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         true => Shared::new(Terminal),
-        false => Shared::new(NoTerminal(settings.clone())),
+        false => Shared::new(NoTerminal(settings.clone(), Arc::clone(n_unasked))),
     }
 }
 
-/// Refuses every call that it is asked about, and says which options would allow it.
-struct NoTerminal(Settings);
+/// Refuses every call that it is asked about, and says which options would allow it. Counts these calls.
+struct NoTerminal(Settings, Arc<AtomicUsize>);
 
 impl Approver for NoTerminal {
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        self.1.fetch_add(1, Ordering::Relaxed);
         let advice = match advice(&self.0, request) {
             Ok(flags) => format!("To allow this call, run emend with {}.", flags.join(" ")),
             Err(reason) => reason,
@@ -172,7 +228,8 @@ impl Approver for Terminal {
     }
 }
 
-const PROMPT: &str = "Allow? [y]es, [n]o, [a]lways, or type a reason to refuse: ";
+/// The prompt for the answer.
+pub(crate) const PROMPT: &str = "Allow? [y]es, [n]o, [a]lways, or type a reason to refuse: ";
 
 /// Prints `text` and returns the next line of standard input, `None` at its end.
 ///
@@ -195,7 +252,8 @@ async fn ask(text: String) -> Option<String> {
 
 /// Parses an answer. A text that is not one of the answers refuses the call and is the reason.
 ///
-/// Returns `None`, so that the user is asked again, for other single letters and for texts that start like a consent.
+/// `/allow`, `/always` and `/deny REASON` are answers, too. Returns `None`, so that the user is asked again, for any other
+/// command, for other single letters and for texts that start like a consent.
 pub(crate) fn approval(line: &str) -> Option<Approval> {
     let line = line.trim();
     let answer = line.to_lowercase();
@@ -203,6 +261,12 @@ pub(crate) fn approval(line: &str) -> Option<Approval> {
         "y" | "yes" => Approval::Allow,
         "a" | "always" => Approval::AllowAlways,
         "n" | "no" => Approval::Deny { reason: None },
+        "/allow" => Approval::Allow,
+        "/always" => Approval::AllowAlways,
+        "/deny" => Approval::Deny { reason: None },
+        answer if answer.starts_with("/deny ") => Approval::Deny { reason: Some(line[6..].trim().to_owned()) },
+        // The user wanted something else, and did not mean the model.
+        answer if terminal::is_command(answer) => return None,
         "ok" | "diff" => return None,
         answer if answer.chars().count() < 2 => return None,
         answer if answer.starts_with("yes") && !answer[3..].starts_with(char::is_alphabetic) => return None,
@@ -226,7 +290,7 @@ pub(crate) fn question(request: &ApprovalRequest) -> String {
             lines.extend(command.lines().map(|line| format!("    {line}")));
             lines.extend(detail("description").map(|text| format!("  ({text})")));
             let hidden = detail("reachesHidden");
-            lines.extend(hidden.map(|rule| format!("  (It could read files that `deny {rule}` hides.)")));
+            lines.extend(hidden.map(|rule| format!("  (It could read files that the rule `deny {rule}` hides.)")));
         }
         (None, Some(diff)) => {
             lines.push(format!("? {} wants to make this change:", request.tool_name));
@@ -413,6 +477,14 @@ mod tests {
             ("yesterday it failed\n", deny(Some("yesterday it failed"))),
             ("Not in C:\\\n", deny(Some("Not in C:\\"))),
             ("use make\n", deny(Some("use make"))),
+            ("/diff\n", None),
+            (" /undo 3", None),
+            ("/quit", None),
+            ("/src/lib.rs is not yours", deny(Some("/src/lib.rs is not yours"))),
+            ("/allow", Some(Approval::Allow)),
+            ("/always", Some(Approval::AllowAlways)),
+            ("/deny", deny(None)),
+            ("/Deny  Not now\n", deny(Some("Not now"))),
         ] {
             assert_eq!(approval(line), expected, "{line:?}");
         }

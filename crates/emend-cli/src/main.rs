@@ -26,6 +26,7 @@ mod text_diff;
 mod tool_set;
 mod trace;
 mod visible;
+mod wrap;
 
 use std::process::ExitCode;
 

@@ -204,10 +204,10 @@ impl<O: Write, E: Write> Printer<O, E> {
                 // The output was printed already. The message repeats it before the line that matters.
                 let ended = error.message.lines().find(|line| line.starts_with("[ERROR: "));
                 let reason = ended.unwrap_or_else(|| first_line(&error.message));
-                writeln!(self.progress(), "  {tool_name} failed [{}]: {reason}", error.code)?;
+                writeln!(self.progress(), "  {}", failure_of_call(tool_name, error.code, reason))?;
             }
             EventKind::ToolCallEnd { output, .. } => {
-                let ended = output.lines().next_back().filter(|line| line.starts_with("[exit code "));
+                let ended = exit_of_command(output);
                 self.end_output_line()?;
                 if let Some(ended) = ended {
                     writeln!(self.progress(), "  {ended}")?;
@@ -406,6 +406,20 @@ pub(crate) fn limit_reached(kind: &EventKind) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// Returns the exit code and the duration of a command in words, from the last line of its result.
+pub(crate) fn exit_of_command(output: &str) -> Option<String> {
+    let line = output.lines().next_back()?.strip_prefix("[exit code ")?.strip_suffix(" ms]")?;
+    let (code, ms) = line.split_once(" after ")?;
+    let tenths = ms.parse::<u64>().ok()?.div_ceil(100);
+    Some(format!("exit code {code} after {}.{} s", tenths / 10, tenths % 10))
+}
+
+/// Returns the line about a call that failed or was refused.
+pub(crate) fn failure_of_call(tool_name: &str, code: &str, reason: &str) -> String {
+    let how = if code == Code::PermissionDenied.as_str() { "was refused" } else { "failed" };
+    format!("{tool_name} {how}: {reason}")
 }
 
 pub(crate) fn first_line(text: &str) -> &str {

@@ -55,6 +55,9 @@ pub(crate) struct RunNote {
     /// The files that commands of the run changed, by path, with the first line of the command.
     #[serde(default)]
     pub(crate) commands: BTreeMap<FilePath, String>,
+    /// Whether the user was told that the run has nothing left to undo. The next undo may go on to the run before it.
+    #[serde(default)]
+    pub(crate) is_passed: bool,
 }
 
 /// Takes notes about the runs of one session from their events.
@@ -128,7 +131,7 @@ impl RunNotes {
         }
         self.last = run;
         let (session, label, commands) = (self.session.clone(), self.label.clone(), self.commands.clone());
-        project.note_run(RunNote { run, session, label, commands })
+        project.note_run(RunNote { run, session, label, commands, is_passed: false })
     }
 }
 

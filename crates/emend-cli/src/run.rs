@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use emend_agent::error_code::Code;
 use emend_agent::event::{EndReason, EventKind};
@@ -36,7 +38,8 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let can_ask = matches!(format, OutputFormat::Together | OutputFormat::Apart);
     // On a terminal the run is shown as in a conversation, otherwise line by line.
     let shown = format == OutputFormat::Together && !args.debug && terminal::is_interactive();
-    let approver = if shown { Shared::new(asker) } else { approve::approver(!can_ask, &settings) };
+    let n_unasked = Arc::default();
+    let approver = if shown { Shared::new(asker) } else { approve::approver(!can_ask, &settings, &n_unasked) };
     let host = Host { record: args.record.as_deref(), approver, answers_questions: shown };
     let setup = Setup::open(&args.session, &place, settings, host).await?;
     let mut trace = Trace::open(args.session.trace.as_deref())?;
@@ -52,6 +55,12 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     }
     let cancel = CancelToken::new();
     let mut signals = signals::CancelOnSignal::begin(&cancel);
+    if !args.debug {
+        for note in approve::notes(&setup.settings) {
+            // A note is not worth a failure.
+            let _ = writeln!(visible::stderr(), "emend: {note}");
+        }
+    }
     if !args.debug
         && let Some(note) = setup.project.pending_note("emend review")
     {
@@ -73,6 +82,8 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         // The view has printed the failure.
         (Some(failure), _) if shown => return Ok(ExitCode::from(failure.code.row().exit_status)),
         (Some(failure), _) => return Err(failure),
+        // A program that started this one must learn that a call was refused without a question.
+        (None, EndReason::Natural) if n_unasked.load(Ordering::Relaxed) > 0 => exit_code(Code::PermissionDenied),
         (None, reason) => exit_status(reason),
     };
     if setup.settings.review.value && can_ask && !setup.settings.read_only.value {
@@ -103,6 +114,10 @@ fn exit_status(reason: EndReason) -> ExitCode {
         EndReason::ContextLength => Code::ContextLength,
         EndReason::Natural | EndReason::AwaitingInput | EndReason::Error => return ExitCode::SUCCESS,
     };
+    exit_code(code)
+}
+
+fn exit_code(code: Code) -> ExitCode {
     ExitCode::from(code.row().exit_status)
 }
 

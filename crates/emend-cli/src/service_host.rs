@@ -120,7 +120,13 @@ impl ProjectSaver {
                 if has_changes && self.noted.lock().insert(*run) {
                     let label = job.instruction.trim().lines().next().unwrap_or_default().to_owned();
                     let session = job.session_id.clone();
-                    self.project.note_run(RunNote { run: *run, session, label, commands: Default::default() })?;
+                    self.project.note_run(RunNote {
+                        run: *run,
+                        session,
+                        label,
+                        commands: Default::default(),
+                        is_passed: false,
+                    })?;
                 }
             }
         }

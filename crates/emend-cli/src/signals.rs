@@ -19,7 +19,7 @@ use unix::interrupts;
 pub(crate) use unix::watch;
 
 /// The state that the thread and the program share.
-static STATE: Mutex<State> = Mutex::new(State { run: None, in_conversation: false, requested: None });
+static STATE: Mutex<State> = Mutex::new(State { run: None, in_conversation: false, requested: None, farewell: None });
 
 struct State {
     /// Cancels the active run.
@@ -27,6 +27,8 @@ struct State {
     in_conversation: bool,
     /// The signal that requested the end of the program.
     requested: Option<u8>,
+    /// What the user is told if a signal ends the program now.
+    farewell: Option<String>,
 }
 
 fn state() -> MutexGuard<'static, State> {
@@ -100,6 +102,11 @@ impl Drop for CancelOnSignal {
 /// just after a run was meant for the run.
 pub(crate) fn begin_conversation() {
     state().in_conversation = true;
+}
+
+/// Sets what the user is told if a signal ends the program while it waits for an answer; `None` for nothing.
+pub(crate) fn set_farewell(text: Option<String>) {
+    state().farewell = text;
 }
 
 /// Returns the exit status if a signal requested the end: 128 + the number of the signal, as in shells.
@@ -202,6 +209,10 @@ mod unix {
                 };
                 if let Some(status) = status {
                     give_back(terminal);
+                    if let Some(text) = state().farewell.take() {
+                        // The program ends all the same if standard output is closed.
+                        let _ = writeln!(std::io::stdout(), "\n{text}");
+                    }
                     std::process::exit(i32::from(status));
                 }
             }

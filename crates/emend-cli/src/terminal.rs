@@ -1,4 +1,4 @@
-//! Facts about the terminal that the program runs on.
+//! Facts about the terminal that the program runs on, and about the lines that are typed there.
 
 use std::io::{IsTerminal as _, stderr, stdin, stdout};
 
@@ -54,4 +54,29 @@ fn is_in_foreground() -> bool {
 #[cfg(not(unix))]
 fn is_in_foreground() -> bool {
     true
+}
+
+/// Returns whether a line is a command: a slash and one word. A message can begin with a path.
+pub(crate) fn is_command(line: &str) -> bool {
+    let word = line.trim_start().strip_prefix('/').and_then(|rest| rest.split_whitespace().next());
+    word.is_some_and(|word| !word.contains('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slash_and_a_word_are_a_command_and_a_path_is_not() {
+        for (line, expected) in [
+            ("/help", true),
+            (" /model x/y", true),
+            ("/modle", true),
+            ("/src/lib.rs is wrong", false),
+            ("/", false),
+            ("a/b", false),
+        ] {
+            assert_eq!(is_command(line), expected, "{line:?}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Styled unified diffs of file changes.
 
+use emend_agent::environment::{FilePath, KeptState, KeptStateKind};
 use emend_edit::diff::{Names, unified};
 
 use crate::style::{self, Painter};
@@ -37,6 +38,21 @@ pub(crate) fn lines(painter: Painter, path: &str, before: Option<&str>, after: O
         return [format!("--- {old}"), format!("+++ {new}")].iter().map(|line| painted(painter, line, true)).collect();
     }
     diff.lines().enumerate().map(|(index, line)| painted(painter, line, index < 2)).collect()
+}
+
+/// Returns a line about a change of a path that a diff of texts does not show.
+pub(crate) fn other(path: &FilePath, before: Option<&KeptState>, after: Option<&KeptState>) -> String {
+    let is_same_kind = before.is_some_and(|before| after.is_some_and(|after| before.kind == after.kind));
+    let what = |state: Option<&KeptState>| match state {
+        None => "nothing".to_owned(),
+        Some(state) if is_same_kind => format!("mode {:o}", state.mode & 0o7777),
+        Some(KeptState { kind: KeptStateKind::File { size, is_text }, .. }) => {
+            format!("{} of {size} bytes", if *is_text { "text file" } else { "binary file" })
+        }
+        Some(KeptState { kind: KeptStateKind::Link(target), .. }) => format!("link to {target}"),
+        Some(KeptState { kind: KeptStateKind::Directory, .. }) => "directory".to_owned(),
+    };
+    visible(&format!("{path}: {} → {}", what(before), what(after)))
 }
 
 /// Styles one line of a diff. `is_head` is true for the two lines with the file names.

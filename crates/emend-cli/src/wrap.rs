@@ -1,21 +1,24 @@
 //! Styled text on a terminal: its width in columns, and breaking or truncating lines.
 
+use std::io::IsTerminal as _;
+
 use anstream::adapter::strip_str;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::style::{Painter, Style};
+use crate::terminal;
 
 /// A piece of text with one style.
 #[derive(Clone, Debug)]
-pub(super) struct Span {
-    pub(super) text: String,
-    pub(super) style: Style,
+pub(crate) struct Span {
+    pub(crate) text: String,
+    pub(crate) style: Style,
 }
 
 /// Breaks one line of text at spaces into lines of at most `width` columns.
 ///
 /// The first line begins with `first`, the others with `rest`, which must be equally wide.
-pub(super) fn wrap_text(
+pub(crate) fn wrap_text(
     text: &str,
     style: Style,
     painter: Painter,
@@ -26,8 +29,28 @@ pub(super) fn wrap_text(
     wrap(&[Span { text: text.to_owned(), style }], painter, width, first, rest)
 }
 
+/// Breaks the lines of a text at spaces, if standard output is a terminal. A program reads each line whole.
+pub(crate) fn folded(text: &str) -> String {
+    if !std::io::stdout().is_terminal() {
+        return text.to_owned();
+    }
+    let width = terminal::size().0.saturating_sub(1).max(1);
+    let lines: Vec<String> = text.split('\n').map(|line| folded_line(line, width)).collect();
+    lines.join("\n")
+}
+
+/// Breaks a line that is too wide. The following lines have the indentation of the first.
+fn folded_line(line: &str, width: usize) -> String {
+    if columns(line) <= width {
+        return line.to_owned();
+    }
+    let rest = line.trim_start_matches(' ');
+    let margin = &line[..line.len() - rest.len()];
+    wrap_text(rest, Style::new(), Painter::OFF, width, margin, margin).join("\n")
+}
+
 /// Breaks spans at spaces into lines, as [`wrap_text`] does. A word that is wider than a line is broken inside.
-pub(super) fn wrap(spans: &[Span], painter: Painter, width: usize, first: &str, rest: &str) -> Vec<String> {
+pub(crate) fn wrap(spans: &[Span], painter: Painter, width: usize, first: &str, rest: &str) -> Vec<String> {
     let room = width.saturating_sub(columns(rest)).max(1);
     let mut lines = Vec::new();
     let mut line = Line::default();
@@ -95,7 +118,7 @@ fn fits(text: &str, columns: usize) -> bool {
 }
 
 /// Returns how many bytes of `text` fit into `columns`: at least those of one character.
-pub(super) fn fitting_bytes(text: &str, columns: usize) -> usize {
+pub(crate) fn fitting_bytes(text: &str, columns: usize) -> usize {
     let mut taken = 0;
     for (at, char) in text.char_indices() {
         taken += char.width().unwrap_or(0);
@@ -107,12 +130,12 @@ pub(super) fn fitting_bytes(text: &str, columns: usize) -> usize {
 }
 
 /// Returns how many columns a text takes. Escape sequences take none.
-pub(super) fn columns(text: &str) -> usize {
+pub(crate) fn columns(text: &str) -> usize {
     strip_str(text).to_string().width()
 }
 
 /// Truncates a line with escape sequences to `width` columns.
-pub(super) fn truncated(line: &str, width: usize) -> String {
+pub(crate) fn truncated(line: &str, width: usize) -> String {
     if columns(line) <= width {
         return line.to_owned();
     }
@@ -137,7 +160,7 @@ pub(super) fn truncated(line: &str, width: usize) -> String {
 }
 
 /// Returns the end of a line without escape sequences if it is wider than `width`.
-pub(super) fn end_of(line: &str, width: usize) -> String {
+pub(crate) fn end_of(line: &str, width: usize) -> String {
     if columns(line) <= width {
         return line.to_owned();
     }
@@ -153,6 +176,19 @@ pub(super) fn end_of(line: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_folded_between_words_and_keep_their_indentation() {
+        for (line, expected) in [
+            ("  aaa bbb ccc", "  aaa\n  bbb\n  ccc"),
+            ("aaa bbb", "aaa bbb"),
+            ("  a  b", "  a  b"),
+            ("0123456789", "01234567\n89"),
+            ("", ""),
+        ] {
+            assert_eq!(folded_line(line, 8), expected, "{line:?}");
+        }
+    }
 
     #[test]
     fn painted_lines_are_cut_by_what_is_seen() {

@@ -98,7 +98,7 @@ impl<'a> CurrentRun<'a> {
     /// Returns a refusal if the request does not offer all of the tools `needed`.
     pub(crate) fn missing_tools(&self, needed: &[&str]) -> Option<Step> {
         let missing: Vec<&str> = needed.iter().copied().filter(|name| !self.offers(name)).collect();
-        let text = format!("I need the tools {} for that, and they are not offered here.", missing.join(", "));
+        let text = format!("I cannot do that without {}, which this session does not offer.", missing.join(", "));
         (!missing.is_empty()).then(|| Step::say(text))
     }
 }

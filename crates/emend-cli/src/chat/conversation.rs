@@ -14,7 +14,6 @@ use futures::channel::mpsc::UnboundedReceiver;
 
 use super::asker::{Asker, Question};
 use super::clarify::ModelQuestion;
-use super::command_list::is_command;
 use super::follow::follow;
 use super::markdown;
 use super::prompt::{Entered, Prompt};
@@ -22,7 +21,7 @@ use super::run_view::RunOutcome;
 use super::screen::Screen;
 use super::slash_commands::{self, Next};
 use super::state::Chat;
-use super::wrap::{Span, wrap, wrap_text};
+use crate::approve;
 use crate::args::SessionArgs;
 use crate::commands::serve::{Conversation, serve_conversation};
 use crate::failure::Failure;
@@ -33,9 +32,10 @@ use crate::settings::{Model, Settings};
 use crate::setup::{Host, Setup};
 use crate::signals;
 use crate::style::{self, Painter, Style};
-use crate::terminal;
+use crate::terminal::{self, is_command};
 use crate::trace::Trace;
 use crate::visible::visible;
+use crate::wrap::{Span, wrap, wrap_text};
 
 pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
@@ -172,6 +172,9 @@ impl Chat {
         if self.holds_back() {
             let held = "Edits are held back for review: /review asks about each hunk, and saves those that you accept.";
             lines.extend(wrap_text(held, Style::new(), painter, width, "", ""));
+        }
+        for note in approve::notes(&self.setup.settings) {
+            lines.extend(wrap_text(&visible(&note), style::YELLOW, painter, width, "", ""));
         }
         let note = match self.waiting() {
             None => self.setup.project.pending_note("/review"),

@@ -4,11 +4,11 @@ use emend_agent::approval::ApprovalRequest;
 use emend_agent::error_code::Code;
 use emend_agent::event::{ErrorInfo, EventKind};
 
-use super::wrap::{columns, truncated};
 use crate::approve::question;
-use crate::output::{REPEATS, first_line, limit_reached, target};
+use crate::output::{REPEATS, exit_of_command, failure_of_call, first_line, limit_reached, target};
 use crate::style::{self, Painter, Style};
 use crate::text_diff;
+use crate::wrap::{columns, truncated};
 
 /// Terminals with fewer columns get a short prompt, to leave room for the answer.
 const NARROW: usize = 60;
@@ -48,8 +48,7 @@ pub(super) fn shows_diff(request: &ApprovalRequest) -> bool {
 /// Returns a line about the result of a tool call, `None` if the call just succeeded.
 pub(super) fn call_outcome(tool_name: &str, output: &str, error: Option<&ErrorInfo>) -> Option<(Style, String)> {
     let Some(error) = error else {
-        let ended = output.lines().next_back().filter(|line| line.starts_with("[exit code "))?;
-        return Some((style::DIM, ended.to_owned()));
+        return exit_of_command(output).map(|ended| (style::DIM, ended));
     };
     if error.code == Code::Aborted.as_str() {
         return Some((style::YELLOW, format!("{tool_name} was stopped")));
@@ -57,7 +56,7 @@ pub(super) fn call_outcome(tool_name: &str, output: &str, error: Option<&ErrorIn
     // The output was shown already. The message repeats it before the line that matters.
     let said = error.message.lines().find(|line| line.starts_with("[ERROR: "));
     let reason = said.unwrap_or_else(|| first_line(&error.message));
-    Some((style::RED, format!("{tool_name} failed [{}]: {reason}", error.code)))
+    Some((style::RED, failure_of_call(tool_name, error.code, reason)))
 }
 
 /// Returns a line about an event that has no view of its own.

@@ -7,9 +7,9 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr;
 
-use super::wrap::{Span, columns, fitting_bytes, truncated, wrap, wrap_text};
 use crate::style::{self, Painter, Style, combined};
 use crate::visible::visible;
+use crate::wrap::{Span, columns, fitting_bytes, truncated, wrap, wrap_text};
 
 /// Markdown that arrives in pieces.
 #[derive(Debug, Default)]

@@ -19,7 +19,6 @@ mod screen;
 mod slash_commands;
 mod state;
 mod terminal_input;
-mod wrap;
 
 pub(crate) use asker::Asker;
 pub(crate) use conversation::{chat, task};

@@ -5,12 +5,12 @@ use emend_agent::history::{HistoryEntry, HistoryEntryKind};
 use emend_llm::ContentPart;
 
 use super::state::Chat;
-use super::wrap::truncated;
 use crate::commands::checkpoints::{self, Undone};
 use crate::failure::Failure;
 use crate::saved_sessions::age;
 use crate::text_diff;
 use crate::visible::visible;
+use crate::wrap::truncated;
 
 /// Lines of the preview of the changes that would be undone.
 const PREVIEW_LINES_MAX: usize = 60;
@@ -125,6 +125,9 @@ async fn parts(chat: &mut Chat, target: &Target) -> Result<Option<Parts>, Failur
     for text in &texts {
         let (before, after) = (text.after.as_deref(), text.before.as_deref());
         lines.extend(text_diff::lines(chat.screen.painter, text.path.as_str(), before, after));
+    }
+    for change in chat.setup.project.workspace.other_changes_of_runs(&target.runs).await? {
+        lines.push(text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref()));
     }
     let n_more = lines.len().saturating_sub(PREVIEW_LINES_MAX);
     lines.truncate(PREVIEW_LINES_MAX);

@@ -1,6 +1,6 @@
 //! The view of one run on the terminal: its events as they come, the line that the user types, approval questions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::asker::Question;
 use super::clarify::ModelQuestion;
-use super::command_list::is_command;
 use super::describe::{answer_prompt, aside, call_outcome, question_lines, shortened, status_line};
 use super::line_edit::{Key, KeyAction, LineEdit};
 use super::markdown::Stream;
@@ -20,13 +19,14 @@ use super::output_tail::OutputTail;
 use super::prompt::PROMPT;
 use super::screen::Screen;
 use super::terminal_input::TerminalInput;
-use super::wrap::end_of;
 use crate::approve::{approval, question};
 use crate::failure::Failure;
 use crate::output::{first_line, target};
 use crate::style;
+use crate::terminal::is_command;
 use crate::text_diff;
 use crate::visible::{visible, visible_lines};
+use crate::wrap::end_of;
 
 /// How often the live lines are redrawn while nothing happens.
 pub(super) const TICK: Duration = Duration::from_millis(100);
@@ -93,6 +93,8 @@ pub(super) struct RunView<'a, O> {
     last_key: Option<Instant>,
     /// The texts of changed files as they were shown last, `None` for files that do not exist.
     texts: BTreeMap<FilePath, Option<String>>,
+    /// The lines about other changes that were shown.
+    others: BTreeSet<String>,
     reason: EndReason,
     has_ended: bool,
     model_question: Option<ModelQuestion>,
@@ -116,6 +118,7 @@ impl<'a, O: Write> RunView<'a, O> {
             types_on: false,
             last_key: None,
             texts: BTreeMap::new(),
+            others: BTreeSet::new(),
             reason: EndReason::Natural,
             has_ended: false,
             model_question: None,
@@ -205,6 +208,11 @@ impl<'a, O: Write> RunView<'a, O> {
                     question.print(self.screen)?;
                     self.model_question = Some(question);
                 }
+                // A failed command may have changed files, too.
+                let data = error.as_ref().and_then(|error| error.data.as_ref()).unwrap_or(data);
+                if data["changed"].as_array().is_some_and(|changed| !changed.is_empty()) {
+                    self.changed_otherwise().await?;
+                }
                 if let Some((style, line)) = call_outcome(tool_name, output, error.as_ref()) {
                     self.screen.say(2, &visible(&line), style)?;
                 }
@@ -279,6 +287,19 @@ impl<'a, O: Write> RunView<'a, O> {
         Ok(())
     }
 
+    /// Prints a line for each change of the run that no diff shows: of binary files, links, directories and modes.
+    async fn changed_otherwise(&mut self) -> Result<(), Failure> {
+        let runs = [self.workspace.last_run()];
+        let mut lines = Vec::new();
+        for change in self.workspace.other_changes_of_runs(&runs).await? {
+            let line = text_diff::other(&change.path, change.before.as_ref(), change.after.as_ref());
+            if self.others.insert(line.clone()) {
+                lines.push(line);
+            }
+        }
+        Ok(self.screen.print(&shortened(lines, DIFF_LINES_MAX, "/diff shows all"))?)
+    }
+
     /// Prints an approval question. The next line that is entered answers it.
     ///
     /// Text that was typed before is set aside until the question is answered. It grows until the user pauses, since
@@ -318,7 +339,17 @@ impl<'a, O: Write> RunView<'a, O> {
                 let _ = sender.send(answer);
                 self.edit = std::mem::take(&mut self.set_aside);
             }
-            None => self.asked = Some((request, sender)),
+            None => {
+                if is_command(line) {
+                    let name = visible(line.split_whitespace().next().unwrap_or_default());
+                    let hint = format!("({name} is not an answer. It works when the agent is done.)");
+                    self.screen.say(0, &hint, style::YELLOW)?;
+                }
+                if !self.screen.is_live() {
+                    self.screen.write(answer_prompt(&request, self.screen.width()))?;
+                }
+                self.asked = Some((request, sender));
+            }
         }
         Ok(())
     }

@@ -8,11 +8,11 @@ use std::io::{self, Write};
 use crossterm::cursor::MoveUp;
 use crossterm::terminal::{Clear, ClearType};
 
-use super::wrap::{columns, truncated, wrap_text};
 use crate::failure::Failure;
 use crate::style::{self, Painter, Style};
 use crate::terminal::{PASTE_MARKS_OFF, PASTE_MARKS_ON};
 use crate::visible::visible;
+use crate::wrap::{columns, truncated, wrap_text};
 
 /// The terminal that a run is shown on.
 pub(super) struct Screen<O> {

@@ -10,13 +10,13 @@ use emend_llm::{Shared, list_models};
 use super::command_list::NAMES;
 use super::rewind::rewind;
 use super::state::Chat;
-use super::wrap::{truncated, wrap_text};
 use crate::commands::{checkpoints, review, undo};
 use crate::failure::Failure;
 use crate::saved_sessions::{age, find, short};
 use crate::session_notes::SessionNotes;
 use crate::settings::{Effort, Model};
 use crate::style::{self, Style};
+use crate::wrap::{truncated, wrap_text};
 use crate::{provider, text_diff};
 
 /// Width of the column with names and arguments in the help.
@@ -40,6 +40,11 @@ pub(super) enum Next {
 pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
     let (name, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
     let rest = rest.trim();
+    let takes_none = NAMES.iter().any(|(known, follows, _)| *known == name && follows.is_empty());
+    if takes_none && !rest.is_empty() {
+        let message = format!("{name} takes no argument, so {rest:?} is not understood; nothing was done");
+        return Err(Failure::new(Code::InvalidArgument, message));
+    }
     match name {
         "/help" => help(chat)?,
         "/model" => model(chat, rest)?,
@@ -139,12 +144,20 @@ async fn diff(chat: &mut Chat) -> Result<(), Failure> {
     let runs: Vec<u64> =
         notes.into_iter().filter(|note| note.session == chat.setup.session.id()).map(|note| note.run).collect();
     let texts = chat.setup.project.workspace.texts_of_runs(&runs, None).await?;
-    if texts.is_empty() {
+    let others = chat.setup.project.workspace.other_changes_of_runs(&runs).await?;
+    if texts.is_empty() && others.is_empty() {
         return Ok(chat.screen.print(&["The agent has not changed any file in this conversation.".to_owned()])?);
     }
     for text in texts {
         let (path, before, after) = (text.path.as_str(), text.before.as_deref(), text.after.as_deref());
         chat.screen.print(&text_diff::lines(chat.screen.painter, path, before, after))?;
+    }
+    for change in others {
+        chat.screen.say(
+            0,
+            &text_diff::other(&change.path, change.before.as_ref(), change.after.as_ref()),
+            Style::new(),
+        )?;
     }
     Ok(())
 }
@@ -160,12 +173,29 @@ async fn decide(chat: &mut Chat) -> Result<(), Failure> {
 }
 
 async fn undo_run(chat: &mut Chat) -> Result<(), Failure> {
+    if let Some(name) = run_of_another(chat)? {
+        let text = format!("The last change is not of this conversation: {name}.");
+        chat.screen.say(0, &crate::visible::visible(&text), style::YELLOW)?;
+        let answer = chat.prompt.answer("Undo it? [y]es, [n]o: ")?.unwrap_or_default();
+        if !["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+            return Ok(chat.screen.print(&["Nothing was undone.".to_owned()])?);
+        }
+    }
     let undone = undo::undo_last(&chat.setup.project).await?;
     checkpoints::report(&undone)?;
     let paths: Vec<&str> = undone.run.restored.iter().map(|path| path.as_str()).collect();
     // Otherwise the model would continue with texts that no longer exist.
     let note = format!("[I undid your last changes in {}.]", paths.join(", "));
     chat.setup.session.steer(&note).map_err(Failure::from)
+}
+
+/// Returns the name of the run that an undo would undo, if it is of another conversation or of another command.
+fn run_of_another(chat: &Chat) -> Result<Option<String>, Failure> {
+    let project = &chat.setup.project;
+    let Some(last) = undo::last(project)? else { return Ok(None) };
+    let id = chat.setup.session.id();
+    let is_own = project.run_notes()?.iter().any(|note| note.run == last && note.session == id);
+    if is_own { Ok(None) } else { project.run_name(last).map(Some) }
 }
 
 async fn compact(chat: &mut Chat) -> Result<(), Failure> {
@@ -230,7 +260,8 @@ fn clear(chat: &mut Chat) -> Result<(), Failure> {
     let options = chat.setup.options(&chat.setup.selected)?;
     let old = chat.setup.session.id().to_owned();
     chat.setup.session = Session::new(options).with_store(Shared::clone(&chat.setup.store));
-    Ok(chat.screen.print(&[format!("New conversation. The previous one is saved as {old}.")])?)
+    let text = format!("New conversation. To go back to the previous one: /resume {}", short(&old));
+    Ok(chat.screen.say(0, &text, Style::new())?)
 }
 
 /// Prints a failure in the conversation.

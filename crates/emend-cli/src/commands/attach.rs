@@ -1,11 +1,12 @@
 //! `emend attach`: joins a session of a server, shows its conversation and events, and sends messages and answers.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 
-use emend_agent::approval::ApprovalRequest;
+use emend_agent::approval::{Approval, ApprovalRequest};
 use emend_agent::error_code::Code;
 use emend_agent::service::api::parse_query;
 use emend_llm::CancelToken;
@@ -14,19 +15,24 @@ use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use serde_json::{Value, json};
 
 use super::attach_client::Client;
-use crate::approve::question;
+use crate::approve::{PROMPT, approval, question};
 use crate::args::AttachArgs;
 use crate::failure::Failure;
 use crate::signals::CancelOnSignal;
+use crate::terminal::is_command;
 use crate::text_diff::place;
 use crate::visible::{self, visible, visible_lines};
+use crate::wrap::folded;
 
 const HELP: &str = "\
-A line starts a job, answers the open question, or steers the running job. Other commands:
+A line starts a job, answers the open question, or steers the running job.
+If a tool call waits: y allows it, n refuses it, a allows it always, any other text refuses it with that reason.
+Other commands:
   /next TEXT  run TEXT after the current job
-  /allow, /always, /deny  decide on the tool call that waits
+  /allow, /always, /deny [REASON]  decide on the tool call that waits, as y, a and n do
   /review     show the changes of this session that wait for review
-  /accept, /reject  decide on the changes that /review has shown
+  /accept [NUMBER|FILE]..., /reject [NUMBER|FILE]...
+              decide on the changes that /review has shown: all, or those of these numbers or files
   /undo, /redo      undo the last edit or decision, or redo it
   /save       write files with unsaved edits of an editor to the disk
   /queue      list the texts that wait; /queue edit N TEXT, /queue drop N, /queue send N
@@ -34,6 +40,22 @@ A line starts a job, answers the open question, or steers the running job. Other
   /cancel     cancel the running job, as Ctrl-C does
   /sessions   list the sessions of the server
   /quit       detach; the job goes on";
+
+/// The commands that take no argument.
+const WITHOUT_ARGUMENT: [&str; 12] = [
+    "/help",
+    "/quit",
+    "/exit",
+    "/sessions",
+    "/cancel",
+    "/allow",
+    "/always",
+    "/review",
+    "/undo",
+    "/redo",
+    "/save",
+    "/status",
+];
 
 pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode, Failure> {
     join(&args).await?;
@@ -106,6 +128,13 @@ fn read_lines() -> UnboundedReceiver<String> {
     lines
 }
 
+/// A hunk that `/review` has shown.
+struct SeenHunk {
+    id: String,
+    path: String,
+    is_decided: bool,
+}
+
 /// A place in a session.
 pub(super) struct Seat<'a> {
     pub(super) client: &'a Client,
@@ -118,8 +147,8 @@ pub(super) struct Seat<'a> {
     question: Option<String>,
     /// Ids of the tool calls that wait for approval.
     approvals: Vec<String>,
-    /// Ids of the hunks that the user has seen by `/review`.
-    seen: Vec<String>,
+    /// The hunks that the user has seen by `/review`, in the order of their numbers.
+    seen: Vec<SeenHunk>,
     /// Whether the last output was a part of a line.
     in_line: bool,
 }
@@ -149,7 +178,7 @@ impl<'a> Seat<'a> {
             in_line: false,
         };
         seat.print(&format!(
-            "session {} ({} mode); /help lists the commands\n",
+            "session {} ({} mode)\n/help lists the commands\n",
             seat.session,
             word(&snapshot["mode"])
         ))?;
@@ -247,7 +276,7 @@ impl<'a> Seat<'a> {
             detail: approval["detail"].clone(),
         };
         self.end_line()?;
-        self.print(&format!("{}\n/allow, /always or /deny\n", question(&request)))
+        self.print(&format!("{}\n{PROMPT}\n", question(&request)))
     }
 
     /// Shows the pending hunks of the session.
@@ -259,53 +288,74 @@ impl<'a> Seat<'a> {
             let (path, operation) = (word(&file["file_path"]), word(&file["operation"]));
             text += &format!("{path} ({operation}, +{} -{})\n", file["added"], file["removed"]);
             for hunk in file["hunks"].as_array().into_iter().flatten() {
-                self.seen.extend(hunk["hunk_id"].as_str().map(str::to_owned));
+                let id = word(&hunk["hunk_id"]).to_owned();
+                self.seen.push(SeenHunk { id, path: path.to_owned(), is_decided: false });
                 let number = |name: &str| hunk[name].as_u64().unwrap_or_default() as usize;
                 let (old, new) = (number("old_start"), number("new_start"));
-                text += &place((old, number("old_lines")), (new, number("new_lines")));
-                text.push('\n');
+                let place = place((old, number("old_lines")), (new, number("new_lines")));
+                text += &format!("{place} change {}\n", self.seen.len());
                 text.extend(hunk["lines"].as_array().into_iter().flatten().map(diff_line));
             }
         }
         match self.seen.is_empty() {
             true => self.print("no change waits for review\n"),
-            false => self.print(&format!("{text}/accept or /reject decides on them\n")),
+            false => {
+                let help = "/accept or /reject decides on all of them, /accept NUMBER or FILE on one";
+                self.print(&format!("{text}{help}\n"))
+            }
         }
     }
 
-    /// Decides on the hunks that the user has seen.
-    async fn settle(&mut self, decision: &str) -> Result<(), Failure> {
-        if self.seen.is_empty() {
+    /// Decides on the hunks that the user has seen: on all, or on those of the numbers and files in `named`.
+    async fn settle(&mut self, decision: &str, named: &str) -> Result<(), Failure> {
+        if self.seen.iter().all(|hunk| hunk.is_decided) {
             return self.print("/review shows the changes first\n");
         }
-        let body = json!({ "decision": decision, "hunk_ids": std::mem::take(&mut self.seen) });
-        self.client.post("/api/agent/decisions", body).await?;
-        Ok(())
+        let chosen = match chosen(&self.seen, named) {
+            Ok(chosen) => chosen,
+            Err(wrong) => return self.print(&format!("{wrong}; nothing was decided\n")),
+        };
+        let ids: Vec<&str> = chosen.iter().filter_map(|&at| Some(self.seen.get(at)?.id.as_str())).collect();
+        self.client.post("/api/agent/decisions", json!({ "decision": decision, "hunk_ids": ids })).await?;
+        for &at in &chosen {
+            if let Some(hunk) = self.seen.get_mut(at) {
+                hunk.is_decided = true;
+            }
+        }
+        let n_left = self.seen.iter().filter(|hunk| !hunk.is_decided).count();
+        let changes = |n: usize| if n == 1 { "1 change".to_owned() } else { format!("{n} changes") };
+        let left = if n_left == 0 { String::new() } else { format!("; {} left", changes(n_left)) };
+        self.print(&format!("{decision}ed {}{left}\n", changes(chosen.len())))
     }
 
     /// Carries out a line of the user. Returns whether the user stays.
     async fn enter(&mut self, line: &str) -> Result<bool, Failure> {
-        let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (command, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let rest = rest.trim();
+        if WITHOUT_ARGUMENT.contains(&command) && !rest.is_empty() {
+            self.print(&format!("{command} takes no argument, so {rest:?} is not understood; nothing was done\n"))?;
+            return Ok(true);
+        }
         match command {
             "" => {}
             "/quit" | "/exit" => return Ok(false),
             "/help" => self.print(&format!("{HELP}\n"))?,
             "/sessions" => print_sessions(&self.client.get("/api/agent/sessions?limit=20").await?)?,
             "/cancel" => drop(self.cancel().await?),
-            "/allow" => self.decide("allow").await?,
-            "/always" => self.decide("allow_always").await?,
-            "/deny" => self.decide("deny").await?,
+            "/allow" => self.decide("allow", None).await?,
+            "/always" => self.decide("allow_always", None).await?,
+            "/deny" => self.decide("deny", Some(rest).filter(|reason| !reason.is_empty())).await?,
             "/review" => self.review().await?,
-            "/accept" => self.settle("accept").await?,
-            "/reject" => self.settle("reject").await?,
+            "/accept" => self.settle("accept", rest).await?,
+            "/reject" => self.settle("reject", rest).await?,
+            "/next" if rest.is_empty() => self.print("/next needs the text of the message; nothing was done\n")?,
             "/next" => drop(self.client.post(&self.path("follow_ups"), json!({ "text": rest })).await?),
             "/queue" => self.queue(rest).await?,
             "/undo" | "/redo" => self.step(command).await?,
             "/save" => self.save().await?,
             "/status" => self.status().await?,
-            _ if command.starts_with('/') => {
-                self.print(&format!("there is no command {command}; /help lists them\n"))?
-            }
+            _ if is_command(line) => self.print(&format!("there is no command {command}; /help lists them\n"))?,
+            _ if self.question.is_none() && !self.approvals.is_empty() => self.answer(line).await?,
             _ => self.send(line).await?,
         }
         Ok(true)
@@ -314,6 +364,16 @@ impl<'a> Seat<'a> {
     /// Returns the path of a part of the session.
     pub(super) fn path(&self, part: &str) -> String {
         format!("/api/agent/sessions/{}/{part}", self.session)
+    }
+
+    /// Decides on the tool call that waits, as the user answers in a conversation.
+    async fn answer(&mut self, line: &str) -> Result<(), Failure> {
+        match approval(line) {
+            Some(Approval::Allow) => self.decide("allow", None).await,
+            Some(Approval::AllowAlways) => self.decide("allow_always", None).await,
+            Some(Approval::Deny { reason }) => self.decide("deny", reason.as_deref()).await,
+            None => self.print(&format!("{PROMPT}\n")),
+        }
     }
 
     async fn send(&mut self, line: &str) -> Result<(), Failure> {
@@ -334,11 +394,14 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    async fn decide(&mut self, decision: &str) -> Result<(), Failure> {
+    async fn decide(&mut self, decision: &str, reason: Option<&str>) -> Result<(), Failure> {
         let (Some(job), Some(call)) = (&self.job, self.approvals.first()) else {
             return self.print("no tool call waits for a decision\n");
         };
-        let body = json!({ "tool_call_id": call, "decision": decision });
+        let mut body = json!({ "tool_call_id": call, "decision": decision });
+        if let Some(reason) = reason {
+            body["reason"] = json!(reason);
+        }
         self.client.post(&format!("/api/agent/jobs/{job}/approve"), body).await?;
         Ok(())
     }
@@ -365,12 +428,41 @@ impl<'a> Seat<'a> {
 
     /// Prints a text, on a line of its own unless it continues one.
     pub(super) fn print(&mut self, text: &str) -> Result<(), Failure> {
+        let mut text = visible_lines(text);
+        if !self.in_line && text.ends_with('\n') {
+            text = folded(&text);
+        }
         let mut stdout = std::io::stdout().lock();
-        write!(stdout, "{}", visible_lines(text))?;
+        write!(stdout, "{text}")?;
         stdout.flush()?;
         self.in_line = !text.is_empty() && !text.ends_with('\n');
         Ok(())
     }
+}
+
+/// Returns the indexes of undecided hunks that numbers and files name; all if none is named.
+fn chosen(seen: &[SeenHunk], named: &str) -> Result<Vec<usize>, String> {
+    let open = || seen.iter().enumerate().filter(|(_, hunk)| !hunk.is_decided);
+    if named.is_empty() {
+        return Ok(open().map(|(at, _)| at).collect());
+    }
+    let mut chosen = BTreeSet::new();
+    let mut take = |name: &str| {
+        let number = name.parse::<usize>().ok();
+        let of_name = |(at, hunk): &(usize, &SeenHunk)| number.map_or(hunk.path == name, |number| number == at + 1);
+        let n_before = chosen.len();
+        chosen.extend(open().filter(of_name).map(|(at, _)| at));
+        chosen.len() > n_before
+    };
+    // A path may contain spaces.
+    if !take(named) {
+        for name in named.split_whitespace() {
+            if !take(name) {
+                return Err(format!("{name:?} is neither the number nor the file of a change that /review has shown"));
+            }
+        }
+    }
+    Ok(chosen.into_iter().collect())
 }
 
 fn print_sessions(list: &Value) -> Result<(), Failure> {
@@ -402,6 +494,25 @@ pub(super) fn word(value: &Value) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_are_named_by_number_and_file() {
+        let hunk = |path: &str, is_decided| SeenHunk { id: String::new(), path: path.to_owned(), is_decided };
+        let seen = [hunk("a b.txt", false), hunk("c.txt", true), hunk("c.txt", false), hunk("3", false)];
+        for (named, expected) in [
+            ("", vec![0, 2, 3]),
+            ("1", vec![0]),
+            ("3 1", vec![0, 2]),
+            ("a b.txt", vec![0]),
+            ("c.txt 1", vec![0, 2]),
+            ("3", vec![2]),
+        ] {
+            assert_eq!(chosen(&seen, named).as_deref(), Ok(expected.as_slice()), "{named:?}");
+        }
+        for named in ["foo", "0", "2", "5", "1 foo", "-1"] {
+            assert!(chosen(&seen, named).is_err(), "{named:?}");
+        }
+    }
 
     #[test]
     fn the_token_is_taken_out_of_the_address() {

@@ -7,7 +7,7 @@ use std::io::{IsTerminal as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use emend_agent::environment::FilePath;
+use emend_agent::environment::{FilePath, KeptPreview};
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{FinishedStep, Mode, RollbackMode, RollbackRequest, RolledBackFile, UndoneRun};
 use serde_json::json;
@@ -19,6 +19,7 @@ use crate::saved_sessions::minute;
 use crate::style::{self, Painter};
 use crate::text_diff;
 use crate::visible::{Guarded, stdout, visible};
+use crate::wrap::folded;
 
 pub(crate) async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
     let project = Project::open_to_read(root).await?;
@@ -66,6 +67,7 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
             let (before, after) = (text.after.as_deref(), text.before.as_deref());
             stdout.write_own(&text_diff::coloured(Painter::stdout(), text.path.as_str(), before, after))?;
         }
+        write_others(&mut stdout, &project, &runs).await?;
         return Ok(ExitCode::SUCCESS);
     }
     let undone = Undone::of(&project, &runs).await?;
@@ -76,6 +78,15 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
     report(&undone)
 }
 
+/// Prints a line for each change other than of a text that an undo of the runs would take back.
+async fn write_others<W: Write>(out: &mut Guarded<W>, project: &Project, runs: &[u64]) -> Result<(), Failure> {
+    for change in project.workspace.other_changes_of_runs(runs).await? {
+        let line = text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref());
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
 /// Undoes one run. Hunks on which later edits depend stay, and are named.
 pub(crate) async fn rollback_scoped(root: &Path, run: u64, check: bool) -> Result<ExitCode, Failure> {
     let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
@@ -83,6 +94,14 @@ pub(crate) async fn rollback_scoped(root: &Path, run: u64, check: bool) -> Resul
     let request = RollbackRequest { runs: vec![run], preview: check, ..RollbackRequest::default() };
     let files = project.workspace.rollback(&request).await?.files;
     if files.iter().all(|file| file.reverted == 0 && file.conflicts.is_empty()) {
+        let others = project.workspace.other_changes_of_runs(&[run]).await?;
+        if !others.is_empty() {
+            let paths: Vec<String> = others.iter().map(|change| change.path.to_string()).collect();
+            let advice = format!("to undo it and all later runs: emend rollback {run}");
+            let message =
+                format!("run {run} changed no text, and --scoped undoes texts alone: {}; {advice}", listed(&paths));
+            return Err(Failure::new(Code::InvalidArgument, message));
+        }
         return Err(Failure::new(Code::NotFound, format!("run {run} has nothing left to undo")));
     }
     let mut stdout = stdout();
@@ -110,10 +129,11 @@ pub(crate) async fn rollback_scoped(root: &Path, run: u64, check: bool) -> Resul
 pub(crate) async fn rollback_hard(root: &Path, run: u64, check: bool, yes: bool) -> Result<ExitCode, Failure> {
     let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
     let runs = since(&project, run)?;
+    let others = project.workspace.other_changes_of_runs(&runs).await?;
     let preview = RollbackRequest { mode: RollbackMode::HardAll, runs, preview: true, ..RollbackRequest::default() };
     let mut files = project.workspace.rollback(&preview).await?.files;
     files.retain(|file| file.texts.before != file.texts.after);
-    if files.is_empty() {
+    if files.is_empty() && others.is_empty() {
         return Err(Failure::new(Code::NotFound, format!("the files of run {run} are as they were before it")));
     }
     let mut stdout = stdout();
@@ -122,9 +142,13 @@ pub(crate) async fn rollback_hard(root: &Path, run: u64, check: bool, yes: bool)
             let (before, after) = (file.texts.before.as_deref(), file.texts.after.as_deref());
             stdout.write_own(&text_diff::coloured(Painter::stdout(), file.file_path.as_str(), before, after))?;
         }
+        for change in &others {
+            writeln!(stdout, "{}", text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref()))?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
-    let losses: Vec<String> = files.iter().map(loss).collect();
+    let of_other = |change: &KeptPreview| text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref());
+    let losses: Vec<String> = files.iter().map(loss).chain(others.iter().map(of_other)).collect();
     if !yes {
         drop(stdout);
         if !std::io::stdin().is_terminal() {
@@ -206,8 +230,8 @@ pub(crate) struct Undone {
     /// The name of the run, if it is one.
     pub(crate) name: Option<String>,
     lines: Vec<String>,
-    /// Whether a command of the runs changed a file. Another program may have changed it meanwhile.
-    by_commands: bool,
+    /// The commands of the runs, each with the files that changed while it ran. Another program may have changed them.
+    by_commands: BTreeMap<String, Vec<String>>,
 }
 
 impl Undone {
@@ -222,23 +246,21 @@ impl Undone {
         let notes = project.run_notes()?.into_iter().filter(|note| runs.contains(&note.run));
         let commands: BTreeMap<FilePath, String> = notes.flat_map(|note| note.commands).collect();
         let run = workspace.undo_runs(runs).await?;
-        let (mut lines, mut by_commands) = (Vec::new(), false);
+        let (mut lines, mut by_commands) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
         for path in &run.restored {
             let saved = workspace.saved_text(path.as_str()).await.ok();
             let name = shown(path);
-            let what = match (pending.get(path), saved) {
+            lines.push(match (pending.get(path), saved) {
                 (Some(before), saved) if *before == saved => {
                     lines.push(format!("withdrew the pending edits of {name}"));
                     continue;
                 }
                 (_, Some(None)) => format!("removed {name}"),
                 _ => format!("restored {name}"),
-            };
-            lines.push(match commands.get(path) {
-                Some(command) => format!("{what}, which changed while `{}` ran", visible(command)),
-                None => what,
             });
-            by_commands |= commands.contains_key(path);
+            if let Some(command) = commands.get(path) {
+                by_commands.entry(command.clone()).or_default().push(name);
+            }
         }
         Ok(Self { run, name: None, lines, by_commands })
     }
@@ -249,20 +271,26 @@ fn shown(path: &FilePath) -> String {
     visible(path.as_str())
 }
 
-/// The most paths that are named as not undoable.
+/// The most paths that one line names.
 const NAMED_MAX: usize = 10;
+
+/// Returns the first paths of a list, and the number of the others.
+fn listed(paths: &[String]) -> String {
+    let named: Vec<&str> = paths.iter().take(NAMED_MAX).map(String::as_str).collect();
+    let more = match paths.len() - named.len() {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    named.join(", ") + &more
+}
 
 /// Prints the paths whose changes cannot be undone, if there are any.
 fn write_lost<W: Write>(out: &mut Guarded<W>, indent: &str, lost: &[FilePath]) -> std::io::Result<()> {
     if lost.is_empty() {
         return Ok(());
     }
-    let named: Vec<&str> = lost.iter().take(NAMED_MAX).map(FilePath::as_str).collect();
-    let more = match lost.len() - named.len() {
-        0 => String::new(),
-        n_more => format!(" and {n_more} more"),
-    };
-    let text = format!("{indent}cannot be undone: {}{more}", named.join(", "));
+    let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
+    let text = format!("{indent}cannot be undone: {}", listed(&lost));
     out.write_own(&(Painter::stdout().paint(style::YELLOW, &visible(&text)) + "\n"))
 }
 
@@ -270,19 +298,26 @@ fn write_lost<W: Write>(out: &mut Guarded<W>, indent: &str, lost: &[FilePath]) -
 pub(crate) fn report(undone: &Undone) -> Result<ExitCode, Failure> {
     let mut stdout = stdout();
     if let Some(run) = &undone.name {
-        writeln!(stdout, "undid {}", visible(run))?;
+        writeln!(stdout, "{}", folded(&format!("undid {}", visible(run))))?;
     }
     for line in &undone.lines {
-        writeln!(stdout, "{line}")?;
+        writeln!(stdout, "{}", folded(line))?;
     }
     for path in &undone.run.kept {
-        writeln!(stdout, "kept your later edits in {}", shown(path))?;
+        writeln!(stdout, "{}", folded(&format!("kept your later edits in {}", shown(path))))?;
     }
     write_lost(&mut stdout, "", &undone.run.lost)?;
-    if undone.by_commands {
+    for (command, paths) in &undone.by_commands {
+        // The name of the run may be the command.
+        let is_said = undone.name.as_ref().is_some_and(|name| name.contains(command.as_str()));
+        let command = if is_said { "the command".to_owned() } else { format!("`{}`", visible(command)) };
+        let line = format!("changed while {command} ran: {}", listed(paths));
+        writeln!(stdout, "{}", folded(&line))?;
+    }
+    if !undone.by_commands.is_empty() {
         let note =
             "A change that another program made while the command ran was undone, too; `emend redo` restores all.";
-        writeln!(stdout, "{note}")?;
+        writeln!(stdout, "{}", folded(note))?;
     }
     Ok(ExitCode::SUCCESS)
 }

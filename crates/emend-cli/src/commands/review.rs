@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -12,9 +13,11 @@ use emend_edit::line_log::DependentsPolicy;
 
 use crate::failure::Failure;
 use crate::project::Project;
+use crate::signals;
 use crate::style::{self, Painter};
 use crate::text_diff::{NO_FINAL_LINE_FEED, painted, place};
 use crate::visible::visible;
+use crate::wrap::folded;
 
 const CONTESTED_HELP: &str = "y write the agent's lines in place of yours · n keep your lines and reject the hunk · s skip \
                               (decide later) · p split this hunk · d reject this hunk and all that follow · q quit (decide \
@@ -57,7 +60,8 @@ async fn show_all(root: &Path, busy: &Failure) -> Result<ExitCode, Failure> {
 pub(crate) fn ask_on_stdin() -> impl FnMut(&str) -> Result<Option<String>, Failure> {
     let mut answers = std::io::stdin().lines();
     move |question| {
-        let mut stdout = std::io::stdout().lock();
+        // Not locked while the user thinks: a signal may end the program with a message.
+        let mut stdout = std::io::stdout();
         write!(stdout, "{question}")?;
         stdout.flush()?;
         let answer = answers.next().transpose()?;
@@ -83,7 +87,7 @@ pub(crate) async fn decide(project: &Project, again: &str, ask: Ask<'_>) -> Resu
         return Ok(());
     }
     let mut for_all = None;
-    let (mut n_seen, mut n_decided) = (0, 0);
+    let (mut n_seen, mut n_written, mut n_rejected) = (0, 0, 0);
     while let Some(Queued { place, hunk }) = queue.pop_front() {
         n_seen += 1;
         show(&mut stdout, painter, &place, &hunk, n_seen, n_hunks)?;
@@ -92,7 +96,13 @@ pub(crate) async fn decide(project: &Project, again: &str, ask: Ask<'_>) -> Resu
             // Only an answer about these lines may replace the user's.
             Some(true) if hunk.contested => continue,
             Some(accepts) => accepts,
-            None => match decision(&mut stdout, hunk.contested, ask)? {
+            None => match {
+                let farewell = summary(n_written, n_rejected, n_hunks - n_written - n_rejected, again);
+                signals::set_farewell(Some(folded(&farewell)));
+                let answer = decision(&mut stdout, hunk.contested, ask);
+                signals::set_farewell(None);
+                answer?
+            } {
                 Decision::Accept => true,
                 Decision::Reject => false,
                 Decision::Skip => continue,
@@ -105,7 +115,7 @@ pub(crate) async fn decide(project: &Project, again: &str, ask: Ask<'_>) -> Resu
                     continue;
                 }
                 Decision::All(accepts) => *for_all.insert(accepts),
-                Decision::Later => return later(project, again, n_hunks - n_decided),
+                Decision::Later => break,
             },
         };
         let ids = [hunk.id];
@@ -114,10 +124,25 @@ pub(crate) async fn decide(project: &Project, again: &str, ask: Ask<'_>) -> Resu
             (true, false) => project.workspace.accept(&ids).await,
             (false, _) => project.workspace.reject(&ids, DependentsPolicy::OnlyThese).await,
         }?;
-        n_decided += 1;
+        *if accepts { &mut n_written } else { &mut n_rejected } += 1;
         project.save()?;
     }
-    if n_decided < n_hunks { later(project, again, n_hunks - n_decided) } else { Ok(()) }
+    writeln!(stdout, "{}", folded(&summary(n_written, n_rejected, n_hunks - n_written - n_rejected, again)))?;
+    project.save()
+}
+
+/// Returns what was decided in a review, and how to go on.
+fn summary(n_written: usize, n_rejected: usize, n_left: usize, again: &str) -> String {
+    let hunks = |n: usize| if n == 1 { "1 hunk".to_owned() } else { format!("{n} hunks") };
+    let left = match n_left {
+        0 => String::new(),
+        n => format!("{} left to review, not yet written; to continue: {again}", hunks(n)),
+    };
+    match (n_written + n_rejected, n_left) {
+        (0, _) => left,
+        (_, 0) => format!("{} written, {n_rejected} rejected", hunks(n_written)),
+        _ => format!("{} written, {n_rejected} rejected\n{left}", hunks(n_written)),
+    }
 }
 
 /// A hunk that waits for an answer.
@@ -181,13 +206,6 @@ fn mark(line: &ReviewLine) -> char {
     }
 }
 
-fn later(project: &Project, again: &str, n_left: usize) -> Result<(), Failure> {
-    project.save()?;
-    let noun = if n_left == 1 { "hunk" } else { "hunks" };
-    writeln!(std::io::stdout(), "{n_left} {noun} left to review, not yet written; to continue: {again}")?;
-    Ok(())
-}
-
 enum Decision {
     Accept,
     Reject,
@@ -212,8 +230,26 @@ fn decision(out: &mut impl Write, contested: bool, ask: Ask<'_>) -> Result<Decis
             "a" if !contested => return Ok(Decision::All(true)),
             "d" => return Ok(Decision::All(false)),
             "q" => return Ok(Decision::Later),
-            _ => writeln!(out, "{help}")?,
+            _ => writeln!(out, "{}", folded(help))?,
         }
+    }
+}
+
+/// Returns the indexes of the lines that a contested hunk shows as unchanged and that its acceptance removes: the user's
+/// lines in its place. They are next to the hunk's own lines.
+fn replaced(hunk: &ReviewHunk) -> Range<usize> {
+    let n_yours = hunk.yours.len();
+    let is_here = |at: &usize| {
+        let lines = hunk.lines.get(*at..at + n_yours).unwrap_or_default();
+        let same = |(line, yours): (&ReviewLine, &String)| line.kind == LineKind::Context && line.text == *yours;
+        lines.len() == n_yours && lines.iter().zip(&hunk.yours).all(same)
+    };
+    let added = hunk.lines.iter().position(|line| line.kind != LineKind::Context).unwrap_or_default();
+    let near =
+        (0..hunk.lines.len()).filter(is_here).min_by_key(|at| (at + n_yours).abs_diff(added).min(at.abs_diff(added)));
+    match near {
+        Some(at) if hunk.contested && n_yours > 0 => at..at + n_yours,
+        _ => 0..0,
     }
 }
 
@@ -251,10 +287,13 @@ fn show(
 ) -> std::io::Result<()> {
     let head = format!("{file} · hunk {number} of {n_hunks}");
     writeln!(out, "\n{}", painter.paint(style::BOLD, &visible(&head)))?;
-    let place = place((hunk.old_start, hunk.old_lines), (hunk.new_start, hunk.new_lines));
+    let yours = replaced(hunk);
+    let n_left = hunk.new_lines.saturating_sub(yours.len());
+    let place = place((hunk.old_start, hunk.old_lines), (hunk.new_start, n_left));
     writeln!(out, "{}", painted(painter, &place, false))?;
-    for line in &hunk.lines {
-        let shown = format!("{}{}", mark(line), line.text.trim_end_matches(['\r', '\n']));
+    for (index, line) in hunk.lines.iter().enumerate() {
+        let mark = if yours.contains(&index) { '-' } else { mark(line) };
+        let shown = format!("{mark}{}", line.text.trim_end_matches(['\r', '\n']));
         writeln!(out, "{}", painted(painter, &shown, false))?;
         if !line.text.ends_with('\n') {
             writeln!(out, "{NO_FINAL_LINE_FEED}")?;

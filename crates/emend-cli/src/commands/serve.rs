@@ -37,6 +37,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
     let place = Place::of(&args.root)?;
     let settings = Settings::load(&place, &args.settings)?;
     session_config::check(&settings)?;
+    let notes = approve::notes(&settings);
     let (token, is_new) = token(args.token_file.as_deref())?;
     log(args.log);
     let (service, project) = service(&place, settings, &args).await?;
@@ -58,6 +59,9 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
     let clock = Shared::clone(&project.clock);
     let state = ServerState::new(ServerParts { service, clock, random: Shared::new(OsRandom), config });
     announce(&place, address, &token, is_new)?;
+    for note in notes {
+        writeln!(visible::stderr(), "emend: {note}")?;
+    }
     run(state, listener, &project).await
 }
 

@@ -1,5 +1,6 @@
 //! `emend undo`: undoes the changes of the last run that still has an effect.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use emend_agent::workspace::{FinishedStep, Mode, UndoneRun};
 
 use crate::commands::checkpoints::{Undone, report};
 use crate::failure::Failure;
-use crate::project::Project;
+use crate::project::{Project, RunNote};
 use crate::visible::{stdout, visible};
 
 pub(crate) async fn undo(root: &Path) -> Result<ExitCode, Failure> {
@@ -36,31 +37,59 @@ fn finished(project: &Project, runs: &[u64]) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the run that an undo would undo first.
+pub(crate) fn last(project: &Project) -> Result<Option<u64>, Failure> {
+    let passed = passed(project)?;
+    let runs = project.workspace.runs();
+    Ok(runs.iter().rev().find(|run| run.is_on && !passed.contains(&run.run_id)).map(|run| run.run_id))
+}
+
+/// Returns the runs of which the user was told that they have nothing left to undo.
+fn passed(project: &Project) -> Result<BTreeSet<u64>, Failure> {
+    Ok(project.run_notes()?.into_iter().filter(|note| note.is_passed).map(|note| note.run).collect())
+}
+
 /// Undoes the last run that still has an effect, and saves that.
 ///
-/// An older run is never undone instead: the user may want to keep it.
+/// An older run is not undone instead, because the user may want to keep it: the message says why the last one cannot be
+/// undone. A repeated undo goes on to the older one.
 pub(crate) async fn undo_last(project: &Project) -> Result<Undone, Failure> {
     let mut runs = project.workspace.runs();
     runs.retain(|run| run.is_on);
-    let Some(last) = runs.pop() else {
-        return Err(Failure::new(Code::NotFound, "there is nothing to undo in this project"));
-    };
-    let name = project.run_name(last.run_id)?;
-    let mut undone = Undone::of(project, &[last.run_id]).await?;
-    if undone.run.restored.is_empty() {
+    let passed = passed(project)?;
+    while let Some(last) = runs.pop() {
+        let name = project.run_name(last.run_id)?;
+        let mut undone = Undone::of(project, &[last.run_id]).await?;
+        if !undone.run.restored.is_empty() {
+            project.save()?;
+            undone.name = Some(name);
+            return Ok(undone);
+        }
+        if passed.contains(&last.run_id) {
+            continue;
+        }
+        project.save()?;
         let mut message = format!("{name} has nothing left to undo");
         let reasons = reasons(project, &undone.run).await;
         if !reasons.is_empty() {
             message += &format!(": {}", reasons.join("; "));
         }
         if let Some(older) = runs.last() {
-            message += &format!(". To undo run {} too: emend rollback {0}", older.run_id);
+            pass(project, last.run_id)?;
+            let name = project.run_name(older.run_id)?;
+            message += &format!(". To undo {name} instead, repeat the undo, or: emend rollback {}", older.run_id);
         }
         return Err(Failure::new(Code::Conflict, message));
     }
-    project.save()?;
-    undone.name = Some(name);
-    Ok(undone)
+    Err(Failure::new(Code::NotFound, "there is nothing to undo in this project"))
+}
+
+/// Notes that the user was told that a run has nothing left to undo.
+fn pass(project: &Project, run: u64) -> Result<(), Failure> {
+    let known = project.run_notes()?.into_iter().find(|note| note.run == run);
+    let unknown =
+        || RunNote { run, session: String::new(), label: String::new(), commands: BTreeMap::new(), is_passed: false };
+    project.note_run(RunNote { is_passed: true, ..known.unwrap_or_else(unknown) })
 }
 
 /// Returns the reasons for which files keep their changes.

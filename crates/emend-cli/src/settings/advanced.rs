@@ -186,7 +186,8 @@ pub(super) static TABLE: [Row; 29] = [
     Row {
         project: ProjectRight::SwitchOn,
         details: "Among them are .env, .env.*, *.pem, *.key, id_rsa*, .netrc and .aws/credentials, but not .env.example. \
-                  Commands could read these files, so each command is asked about.",
+                  Commands could read these files, so each command is asked about. The agents of `emend serve` never see \
+                  such files.",
         ..row(
             "hide_secrets",
             "--hide-secrets",

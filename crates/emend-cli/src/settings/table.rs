@@ -280,8 +280,9 @@ static TABLE: [Row; 18] = [
         value_name: "TOOL[:PATTERN]",
         requires: None,
         heading: PERMISSION,
-        help: "Ask before tool calls, e.g. `edit_file` or `write_file:*.lock`",
-        details: "",
+        help: "Ask before tool calls, e.g. `edit` or `edit:*.lock`",
+        details: "`edit` stands for every tool that changes files, `read` for every tool that reads them, and `run` for \
+                  commands and web pages. A rule with the name of one tool is about that tool alone.",
     },
     Row {
         name: "deny",
@@ -291,16 +292,19 @@ static TABLE: [Row; 18] = [
         value_name: "TOOL[:PATTERN]",
         requires: None,
         heading: PERMISSION,
-        help: "Refuse tool calls, e.g. `shell:git push *` or `edit_file:*.lock`. Overrides --allow, which overrides --ask",
-        details: "A rule for commands holds in other spellings: with more blanks, with quotes inside of words, with \
+        help: "Refuse tool calls, e.g. `shell:git push *` or `edit:docs/**`. Overrides --allow, which overrides --ask",
+        details: "`edit:PATH` refuses every tool that changes files there: edits, patches, moves from and to it. \
+                  `edit_file:PATH` refuses that tool alone, and emend warns about it. A command can still write the \
+                  file; commands are asked about unless a rule allows them.\n\n\
+                  A rule for commands holds in other spellings: with more blanks, with quotes inside of words, with \
                   options or redirections between words, in loops, functions, `$(...)` and `sh -c '...'`. Options may be joined, split and in any order: `shell:rm -rf \
                   *` also stops `rm -f -r` and `rm --recursive --force`, but not `rm -r`. A command that hides what it \
                   runs is asked about, such as one that defines an alias. Such a rule is a guard rail and cannot stop a \
                   script, another program or an alias in your own git settings from doing the same; use --sandbox \
                   against that.\n\n\
-                  A path that `*:PATH` or `read_file:PATH` denies is hidden: no tool reads, lists or finds it, in any \
-                  spelling. A command could still read the file, so emend asks about every command while a rule hides \
-                  files, whatever --allow says. With --review, commands run in a copy without hidden files, but can \
+                  A path that `*:PATH`, `read:PATH` or `read_file:PATH` denies is hidden: no tool reads, lists or finds \
+                  it, in any spelling. A command could still read the file, so emend asks about every command while a \
+                  rule hides files, whatever --allow says. With --review, commands run in a copy without hidden files, but can \
                   reach the original by its absolute path. A rule hides names: a file that had a hard link before under \
                   another name can be read by that name. On macOS and Windows, paths match in upper and lower case. You, `emend undo` and `emend review` see all files.",
     },

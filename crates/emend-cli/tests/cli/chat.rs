@@ -145,8 +145,8 @@ fn approval_questions_are_answered_in_the_conversation() {
             ? shell wants to run:
                 touch refused
             [y]es, [n]o, [a]lways, or a reason to refuse: not today
-              shell failed [permission_denied]: This call was not allowed and did not run.
-              Reason: not today
+              shell was refused: This call was not allowed and did not run. Reason: not
+              today
             touch refused was not run. Reason: not today
             N s · N tokens in, N out
 
@@ -156,7 +156,7 @@ fn approval_questions_are_answered_in_the_conversation() {
             ? shell wants to run:
                 touch x
             [y]es, [n]o, [a]lways, or a reason to refuse: a
-              [exit code N after N ms]
+              exit code N after N.N s
             --- /dev/null
             +++ b/x
             touch x ended: exit code N after N ms
@@ -165,7 +165,9 @@ fn approval_questions_are_answered_in_the_conversation() {
             › run touch x
             Offline stand-in model (no AI): running touch x.
             → shell touch x
-              [exit code N after N ms]
+              exit code N after N.N s
+            --- /dev/null
+            +++ b/x
             touch x ended: exit code N after N ms
             N s · N tokens in, N out
 
@@ -246,7 +248,8 @@ fn changes_of_a_killed_run_can_be_undone() {
     drop(terminal);
     assert_eq!(project.read("new.md"), "new\n");
     let mut terminal = Terminal::start(&project, &[]);
-    terminal.wait_for_prompt(1).enter("/undo").wait_for_prompt(2).press(CTRL_D);
+    terminal.wait_for_prompt(1).enter("/undo").wait_for("Undo it? [y]es, [n]o:").enter("y");
+    terminal.wait_for_prompt(2).press(CTRL_D);
     assert_eq!(terminal.end(), 0);
     assert_eq!(project.tree(), before);
 }
@@ -458,6 +461,7 @@ fn pending_edits_are_reviewed_hunk_by_hunk() {
         -alpha
         +omega
         Accept this hunk [y,n,s,p,a,d,q,?]? s
+        1 hunk written, 1 rejected
         1 hunk left to review, not yet written; to continue: /review
 
         ›"#]]

@@ -36,7 +36,8 @@ fn a_place_that_the_user_has_changed_is_shown_with_both_texts() {
     let found = "x\nalpha 1, 2\ny\n";
     let shown = check_review(found, "y\n", "x\nomega 1\ny\n");
     assert!(shown.contains("were changed since"), "{shown}");
-    assert!(shown.contains("  alpha 1, 2") && shown.contains("+omega 1"), "{shown}");
+    assert!(shown.contains("  alpha 1, 2") && shown.contains("-alpha 1, 2\n+omega 1\n"), "{shown}");
+    assert!(shown.contains("@@ -1,3 +1,3 @@"), "{shown}");
     check_review(found, "n\n", found);
     let shown = check_review(found, "a\nq\n", found);
     assert!(shown.contains("y write the agent's lines in place of yours"), "`a` is not offered: {shown}");
@@ -86,9 +87,14 @@ fn check_refused(spoil: impl Fn(&Project), reason: &str) {
     assert_eq!(outcome.status, 1);
     let expected = format!("error [conflict]: run 2 (rename ccc to ddd) has nothing left to undo: {reason}");
     assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("emend rollback 1"), "{}", outcome.stderr);
+    let steps = "To undo run 1 (rename aaa to bbb) instead, repeat the undo, or: emend rollback 1";
+    assert!(outcome.stderr.contains(steps), "{}", outcome.stderr);
     assert_eq!(project.tree(), before);
-    // The step that the message names.
+    // The steps that the message names.
+    let outcome = project.run(&["undo"]);
+    assert!(outcome.assert_ok().stdout.starts_with("undid run 1 (rename aaa to bbb)"), "{}", outcome.stdout);
+    assert_eq!(project.read("old.txt"), "aaa one\n");
+    project.run(&["redo"]).assert_ok();
     project.run(&["rollback", "1"]).assert_ok();
     assert_eq!(project.read("old.txt"), "aaa one\n");
 }

@@ -49,7 +49,8 @@ fn a_command_is_asked_about_if_it_could_read_what_rules_hide() {
     let command = [("shell", json!({"command": "touch ran"}))];
     let options = ["--allow", "shell", "--deny", "*:secrets.txt"];
     let outcome = project.run_calls(&command, &options);
-    assert!(outcome.assert_ok().stdout.contains("\"reachesHidden\":\"*:secrets.txt\""), "{}", outcome.stdout);
+    assert_eq!(outcome.status, 1, "nobody could be asked: {}", outcome.stderr);
+    assert!(outcome.stdout.contains("\"reachesHidden\":\"*:secrets.txt\""), "{}", outcome.stdout);
     assert!(!project.path("ran").exists());
     project.run_calls(&command, &["--allow", "shell", "--deny", "edit_file:secrets.txt"]).assert_ok();
     assert!(project.path("ran").exists(), "a rule about edits hides nothing");

@@ -7,6 +7,9 @@ mod bad_input;
 mod chat;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod chat_commands;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod chat_served;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
@@ -22,6 +25,8 @@ mod conflicts;
 mod debug;
 #[cfg(test)]
 mod diff_truncate;
+#[cfg(test)]
+mod edit_rules;
 #[cfg(test)]
 #[cfg(unix)]
 mod escapes;
@@ -49,6 +54,9 @@ mod patch_refused;
 mod questions;
 #[cfg(test)]
 mod reference;
+#[cfg(test)]
+#[cfg(unix)]
+mod restored;
 #[cfg(test)]
 mod review;
 #[cfg(test)]

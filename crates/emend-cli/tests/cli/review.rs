@@ -25,6 +25,17 @@ fn accepted_hunks_are_written_and_rejected_ones_are_not() {
 }
 
 #[test]
+fn a_review_ends_with_what_was_decided() {
+    let project = project();
+    answer(&project, &["run", "rename alpha to omega", "--review"], "").assert_ok();
+    let outcome = answer(&project, &["review"], "y\n");
+    let left = "1 hunk written, 0 rejected\n1 hunk left to review, not yet written; to continue: emend review\n";
+    assert!(outcome.assert_ok().stdout.ends_with(left), "{}", outcome.stdout);
+    let outcome = answer(&project, &["review"], "n\n");
+    assert!(outcome.assert_ok().stdout.ends_with("0 hunks written, 1 rejected\n"), "{}", outcome.stdout);
+}
+
+#[test]
 fn a_direct_run_says_that_hunks_are_pending() {
     let project = project();
     let note = "emend: 2 pending hunks of a.txt; the run works on the pending text; to decide: emend review\n";

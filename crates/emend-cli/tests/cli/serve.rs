@@ -347,12 +347,22 @@ fn an_attached_terminal_decides_on_a_tool_call() {
     terminal.type_line(RENAME);
     terminal.expect("wants to make this change:");
     terminal.expect("+The color of the sky.");
-    terminal.expect("/allow, /always or /deny");
+    terminal.expect("[y]es, [n]o, [a]lways");
     // The request is state: a terminal that comes later sees it, too.
     let late = Terminal::attach(&project, &server, &[]);
-    late.expect("/allow, /always or /deny");
+    late.expect("[y]es, [n]o, [a]lways");
     late.leave();
-    terminal.type_line("/allow");
+    // Neither an unclear answer nor a command with a word that it does not know decides.
+    terminal.type_line("/allow all");
+    terminal.expect("/allow takes no argument");
+    terminal.type_line("yes please");
+    terminal.expect("[y]es, [n]o, [a]lways");
+    terminal.type_line("not today");
+    // The model tries again.
+    terminal.expect("wants to make this change:");
+    terminal.expect("[y]es, [n]o, [a]lways");
+    assert!(project.read("notes.md").contains("colour"));
+    terminal.type_line("y");
     terminal.expect("[completed]");
     assert_eq!(project.read("notes.md"), "The color of the sky.\nSecond line.\n");
     terminal.leave();
@@ -430,6 +440,42 @@ fn an_attached_terminal_changes_the_queue_and_saves() {
     terminal.type_line("/allow");
     terminal.expect("[completed]");
     terminal.expect("> rename one to eins in other.md");
+    terminal.leave();
+}
+
+#[test]
+fn an_attached_terminal_decides_on_one_change_and_understands_every_argument() {
+    let project = Project::new(&[("a.md", b"The colour.\n"), ("b.md", b"A colour.\n"), ("c d.md", b"colour\n")]);
+    let server = Server::start(&project, &[]);
+    let mut terminal = Terminal::attach(&project, &server, &["--new"]);
+    terminal.expect("/help lists the commands");
+    terminal.type_line("rename colour to color");
+    terminal.expect("/review shows them");
+    terminal.type_line("/review");
+    for number in 1..=3 {
+        terminal.expect(&format!("change {number}"));
+    }
+    for line in ["/accept foo", "/accept 4", "/reject 1 foo", "/accept 0"] {
+        terminal.type_line(line);
+        terminal.expect("is neither the number nor the file");
+    }
+    for line in ["/review 1", "/cancel job", "/sessions all", "/always 1", "/help accept", "/quit now"] {
+        terminal.type_line(line);
+        terminal.expect("takes no argument");
+    }
+    terminal.type_line("/next");
+    terminal.expect("/next needs the text");
+    assert_eq!(project.read("a.md"), "The colour.\n");
+    terminal.type_line("/accept 1");
+    terminal.expect("accepted 1 change; 2 changes left");
+    assert_eq!((project.read("a.md"), project.read("b.md")), ("The color.\n".to_owned(), "A colour.\n".to_owned()));
+    terminal.type_line("/accept 1");
+    terminal.expect("is neither the number nor the file");
+    terminal.type_line("/reject c d.md");
+    terminal.expect("rejected 1 change; 1 change left");
+    terminal.type_line("/accept");
+    terminal.expect("accepted 1 change");
+    assert_eq!((project.read("b.md"), project.read("c d.md")), ("A color.\n".to_owned(), "colour\n".to_owned()));
     terminal.leave();
 }
 

@@ -1,0 +1,162 @@
+//! The user restores what a command changed, outside of emend, and a later command changes it again.
+
+use std::fs;
+
+use crate::review::answer;
+use crate::support::{Outcome, Project};
+
+const TEXT: &str = "win\n";
+
+fn project() -> Project {
+    Project::new(&[("a.txt", TEXT.as_bytes()), ("b.txt", b"bee\n")])
+}
+
+#[track_caller]
+fn command(project: &Project, command: &str) -> Outcome {
+    let outcome = project.run(&["run", &format!("run {command}"), "--allow", "shell"]);
+    outcome.assert_ok();
+    outcome
+}
+
+/// Returns the runs of `emend checkpoints`, the last one first: whether each is undone.
+fn undone(project: &Project) -> Vec<bool> {
+    let listed = project.run(&["checkpoints", "--json"]).assert_ok().stdout.clone();
+    listed.lines().map(|line| line.contains("\"undone\":true")).collect()
+}
+
+/// Commands that change `a.txt`, and what the user puts there afterwards.
+const STEPS: [(&str, &str); 3] = [("rm a.txt", TEXT), ("rm a.txt", "brand new\n"), ("sed -i s/win/won/ a.txt", TEXT)];
+
+#[test]
+fn a_command_in_a_copy_may_delete_again_what_the_user_restored() {
+    for answers in ["y\n", ""] {
+        let project = project();
+        answer(&project, &["run", "run rm a.txt", "--review", "--allow", "shell"], "").assert_ok();
+        answer(&project, &["review"], answers).assert_ok();
+        fs::write(project.path("a.txt"), TEXT).unwrap();
+        let task = "run rm -f a.txt; echo two >> b.txt";
+        let outcome = answer(&project, &["run", task, "--review", "--allow", "shell"], "");
+        assert!(!outcome.assert_ok().stderr.contains("failed"), "{answers:?}: {}", outcome.stderr);
+        assert_eq!((project.read("a.txt"), project.read("b.txt")), (TEXT.to_owned(), "bee\n".to_owned()));
+        answer(&project, &["review"], "y\ny\n").assert_ok();
+        assert!(!project.path("a.txt").exists(), "{answers:?}");
+        assert_eq!(project.read("b.txt"), "bee\ntwo\n");
+        project.run(&["undo"]).assert_ok();
+        assert_eq!(project.read("b.txt"), "bee\n");
+        // Before the review nothing was on the disk, so both deletions are one.
+        assert_eq!(project.path("a.txt").exists(), answers == "y\n");
+    }
+}
+
+#[test]
+fn a_command_that_deleted_a_file_in_the_project_does_not_block_the_next_one_in_a_copy() {
+    let project = project();
+    command(&project, "rm a.txt");
+    fs::write(project.path("a.txt"), TEXT).unwrap();
+    let task = "run rm a.txt; echo two >> b.txt";
+    let outcome = answer(&project, &["run", task, "--review", "--allow", "shell"], "");
+    assert!(!outcome.assert_ok().stderr.contains("failed"), "{}", outcome.stderr);
+    let outcome = answer(&project, &["review"], "y\ny\n");
+    assert!(outcome.assert_ok().stdout.contains("2 hunks written, 0 rejected"), "{}", outcome.stdout);
+    assert!(!project.path("a.txt").exists() && project.read("b.txt") == "bee\ntwo\n");
+}
+
+#[test]
+fn every_way_back_knows_the_second_change() {
+    for (change, text) in STEPS {
+        let project = project();
+        command(&project, change);
+        fs::write(project.path("a.txt"), text).unwrap();
+        let task = change.replace("win", "w");
+        command(&project, &task);
+        let after = project.tree();
+        for mode in [&[][..], &["--scoped"], &["--hard"]] {
+            let preview = project.run(&[&["rollback", "2", "--check"][..], mode].concat());
+            assert!(preview.assert_ok().stdout.contains("a.txt"), "{change} {mode:?}: {}", preview.stdout);
+        }
+        project.run(&["rollback", "2", "--hard", "--yes"]).assert_ok();
+        assert_eq!(project.read("a.txt"), text, "{change}");
+        project.run(&["redo"]).assert_ok();
+        assert_eq!(project.tree(), after, "{change}");
+        project.run(&["undo"]).assert_ok();
+        assert_eq!(project.read("a.txt"), text, "{change}");
+    }
+}
+
+#[test]
+fn undone_runs_are_redone_one_by_one() {
+    let project = Project::new(&[("a.txt", b"win\n"), ("b.bin", b"a\0b")]);
+    let changes = ["sed -i s/win/won/ a.txt", "rm b.bin; printf 'x\\0' > c.bin", "echo more >> a.txt", "rm c.bin"];
+    let mut trees = vec![project.tree()];
+    for change in changes {
+        command(&project, change);
+        trees.push(project.tree());
+    }
+    for tree in trees.iter().rev().skip(1) {
+        project.run(&["undo"]).assert_ok();
+        assert!(project.tree() == *tree);
+    }
+    assert_eq!(undone(&project), [true; 4]);
+    for (index, tree) in trees.iter().enumerate().skip(1) {
+        let outcome = project.run(&["redo"]);
+        assert!(outcome.assert_ok().stdout.contains(&format!("redid run {index}")), "{index}: {}", outcome.stdout);
+        assert!(project.tree() == *tree, "redo {index}");
+    }
+    assert_eq!(undone(&project), [false; 4]);
+    assert_eq!(project.run(&["redo"]).status, 1);
+}
+
+#[test]
+fn a_run_after_the_user_restored_a_file_is_redone_by_its_name() {
+    for (change, text) in STEPS {
+        let project = project();
+        command(&project, change);
+        fs::write(project.path("a.txt"), text).unwrap();
+        command(&project, &change.replace("win", "w"));
+        let after = project.tree();
+        project.run(&["undo"]).assert_ok();
+        assert_eq!(undone(&project), [true, false], "{change}");
+        let redone = project.run(&["redo"]).assert_ok().stdout.clone();
+        assert!(redone.starts_with("redid run 2"), "{change}: {redone}");
+        assert_eq!((project.tree(), undone(&project)), (after, vec![false, false]), "{change}");
+    }
+}
+
+#[test]
+fn previews_name_what_is_not_text() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let project = Project::new(&[("a.txt", b"win\n"), ("b.bin", b"a\0b"), ("run.sh", b"#!/bin/sh\n")]);
+    fs::set_permissions(project.path("run.sh"), fs::Permissions::from_mode(0o644)).unwrap();
+    symlink("a.txt", project.path("link")).unwrap();
+    command(&project, "rm b.bin; chmod 755 run.sh; ln -sfn run.sh link; printf 'x\\0' > new.bin; echo more >> a.txt");
+    for mode in [&[][..], &["--hard"]] {
+        let preview = project.run(&[&["rollback", "1", "--check"][..], mode].concat()).assert_ok().stdout.clone();
+        for line in [
+            "-more\n",
+            "b.bin: nothing → binary file of 3 bytes\n",
+            "link: link to run.sh → link to a.txt\n",
+            "new.bin: binary file of 2 bytes → nothing\n",
+            "run.sh: mode 755 → mode 644\n",
+        ] {
+            assert!(preview.contains(line), "{mode:?} {line}: {preview}");
+        }
+    }
+    // What the user changed since does not come back, so no preview promises it.
+    fs::write(project.path("new.bin"), b"mine\0").unwrap();
+    let preview = project.run(&["rollback", "1", "--check"]).assert_ok().stdout.clone();
+    assert!(!preview.contains("new.bin"), "{preview}");
+    project.run(&["rollback", "1"]).assert_ok();
+    assert_eq!(project.run(&["rollback", "1", "--check"]).assert_ok().stdout, "");
+}
+
+#[test]
+fn a_run_without_texts_is_rolled_back_hard_and_not_called_unchanged() {
+    let project = Project::new(&[("b.bin", b"a\0b")]);
+    command(&project, "rm b.bin");
+    let scoped = project.run(&["rollback", "1", "--scoped"]);
+    assert_eq!(scoped.status, 2, "{}", scoped.stderr);
+    assert!(scoped.stderr.contains("--scoped undoes texts alone: b.bin"), "{}", scoped.stderr);
+    let done = project.run(&["rollback", "1", "--hard", "--yes"]).assert_ok().stdout.clone();
+    assert!(done.contains("took back b.bin: nothing → binary file of 3 bytes"), "{done}");
+    assert!(project.path("b.bin").exists());
+}
