@@ -393,6 +393,17 @@ test("malformed requests get the replies of the HTTP server", async (t) => {
   ]);
 });
 
+test("half a character in a body is replaced, as the server does", async () => {
+  const service = await createService();
+  const reply = await service.fetch("/api/agent/sessions", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: '{"title": "\\ud800x \\ud83d\\ude00"}',
+  });
+  assert.equal((await reply.json()).title, "\ufffdx 😀");
+  await service.close();
+});
+
 test("wrong options are refused before anything is loaded", async () => {
   for (const [options, pattern] of [
     [{ mode: "direct" }, /`mode` belongs to the sessions/],

@@ -52,14 +52,17 @@ const METHODS: Readonly<Record<string, string>> = { contents: "read", rules: "re
 export function exceptionJson(thrown: unknown, operation: string, path: string): string {
   const { code, reason } = codeOf(thrown, operation);
   const message = reason ?? messageOf(thrown);
-  const isNamed = reason !== undefined || path !== "" || thrown instanceof NamedError || message.startsWith("`");
+  const isNamed = reason !== undefined || path !== "" || NAMED.has(thrown as object) || message.startsWith("`");
   const method = METHODS[operation] ?? operation;
   return toJson({ code, message: isNamed ? message : `\`${method}\` failed: ${message}` }) as string;
 }
 
-/** A failed read of one of several files. The message names the file. */
-export class NamedError extends Error {
-  constructor(path: string, thrown: unknown) {
-    super(`${path}: ${messageOf(thrown)}`, { cause: thrown });
-  }
+/** Errors whose message names a file. The host's exceptions are looked up here: `instanceof` would run their code. */
+const NAMED = new WeakSet<object>();
+
+/** Returns the error for a failed read of one of several files. */
+export function namedError(path: string, thrown: unknown): Error {
+  const error = new Error(`${path}: ${messageOf(thrown)}`, { cause: thrown });
+  NAMED.add(error);
+  return error;
 }

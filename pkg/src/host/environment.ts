@@ -5,7 +5,7 @@ import { ConfigError, EmendError } from "../errors.js";
 import type { Bytes } from "../files/types.js";
 import type { Command } from "./command-feed.js";
 import { CommandReading, lineToRead } from "./command-reading.js";
-import { codeOf, exceptionJson, NamedError } from "./environment-errors.js";
+import { codeOf, exceptionJson, namedError } from "./environment-errors.js";
 import type { ExecutionEnvironment, FileStat } from "./environment-types.js";
 import { FailedWrites } from "./failed-writes.js";
 import { gather, type Item, unfit } from "./gathering.js";
@@ -199,7 +199,7 @@ export class HostFiles {
       case "contents":
         return mapConcurrent((given as string).split("\0"), (file) =>
           orSkipped(this.#readOrKept(file, signal)).catch((thrown: unknown) => {
-            throw new NamedError(file, thrown);
+            throw namedError(file, thrown);
           }),
         );
       case "write":
