@@ -15,6 +15,7 @@ use crate::path::decoded;
 use crate::reply::{Answer, error, json, set_text};
 use crate::state::ServerState;
 use crate::stream;
+use crate::surrogates::without_lone_surrogates;
 
 /// Answers a request that has a valid token.
 pub(crate) async fn answer(state: &ServerState, request: Request<Body>) -> Answer {
@@ -101,8 +102,11 @@ async fn read_body(headers: &HeaderMap, body: Body, max: usize, timeout: Duratio
         let message = "the body is JSON; send the header Content-Type: application/json";
         return Err(error(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::InvalidArgument, message));
     }
-    let value: Value =
-        serde_json::from_slice(&bytes).map_err(|failure| invalid(&format!("the body is not JSON: {failure}")))?;
+    let parsed = serde_json::from_slice(&bytes).or_else(|failure| {
+        let replaced = without_lone_surrogates(&bytes).ok_or(failure)?;
+        serde_json::from_slice(&replaced)
+    });
+    let value: Value = parsed.map_err(|failure| invalid(&format!("the body is not JSON: {failure}")))?;
     // The service takes null for an absent body; a client that writes it has made a mistake.
     if value.is_null() { Err(invalid("the body is not an object")) } else { Ok(value) }
 }

@@ -19,6 +19,7 @@ mod reply;
 mod serve;
 mod state;
 mod stream;
+mod surrogates;
 
 pub use config::{ServerConfig, ServerLimits, Token};
 pub use entry::app;

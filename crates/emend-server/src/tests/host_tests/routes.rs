@@ -32,6 +32,16 @@ async fn every_operation_is_reached() {
 }
 
 #[tokio::test]
+async fn half_a_character_in_a_body_is_replaced_as_in_javascript() {
+    let bench = Bench::new();
+    let token = format!("authorization: Bearer {TOKEN}");
+    let headers = [token.as_str(), "content-type: application/json"];
+    let body = r#"{"title": "\ud800x \ud83d\ude00 \\ud800"}"#;
+    let reply = bench.raw("POST", "/api/agent/sessions", &headers, body).await;
+    assert_eq!(reply.json()["title"], "\u{fffd}x 😀 \\ud800", "{reply:?}");
+}
+
+#[tokio::test]
 async fn wrong_requests_get_their_status() {
     let bench = Bench::new();
     let huge = format!("{{\"title\": \"{}\"}}", "x".repeat(9 * 1024 * 1024));
