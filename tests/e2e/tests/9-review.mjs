@@ -45,12 +45,9 @@ export const tests = {
     }
     await page.locator(".review-list").evaluate((node) => node.scrollTo(0, 0));
     await app.cards.first().focus();
-    const seen = new Set();
-    for (let at = 0; at < 60; at++) {
-      seen.add(await page.evaluate(() => document.activeElement.dataset.hunk));
-      await page.keyboard.press("j");
-    }
-    assert.ok(seen.size >= 58, `${seen.size} changes were reached by j`);
+    // No key is lost where the next change is not drawn yet.
+    for (let at = 0; at < 60; at++) await page.keyboard.press("j");
+    await page.waitForFunction(() => document.activeElement.ariaLabel?.startsWith("Change 61 of 250, file-0.txt"));
     await page.keyboard.press("y");
     await app.says("Accepted 1 change. 9,999 left to review.");
     await page.waitForFunction(() => document.activeElement.classList.contains("hunk-card"));

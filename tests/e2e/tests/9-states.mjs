@@ -13,24 +13,30 @@ async function menu(page, item) {
   await page.getByRole("menuitem", { name: item }).click();
 }
 
+/** Returns a function that checks a state in both themes, and the list of what it finds. */
+async function withAxe(page) {
+  const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  await page.context().addInitScript({ content: source });
+  const found = [];
+  const check = async (state) => {
+    for (const theme of ["light", "dark"]) {
+      await page.evaluate((name) => {
+        document.documentElement.dataset.theme = name;
+      }, theme);
+      const { violations } = await page.evaluate(() => globalThis.axe.run());
+      for (const { id, nodes } of violations)
+        found.push(
+          `${state}, ${theme}: ${id} × ${nodes.length}: ${nodes[0].html.slice(0, 150)} ${nodes[0].any[0]?.message ?? ""}`,
+        );
+    }
+  };
+  return { check, found };
+}
+
 export const tests = {
-  async "axe finds nothing in the dialogs, cards and further states, light and dark"({ page, url }) {
-    const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-    await page.context().addInitScript({ content: source });
+  async "axe finds nothing in the start view and in the cards of a conversation, light and dark"({ page, url }) {
+    const { check, found } = await withAxe(page);
     await page.context().addInitScript(() => localStorage.setItem("emend.options", JSON.stringify({ shell: true })));
-    const found = [];
-    const check = async (state) => {
-      for (const theme of ["light", "dark"]) {
-        await page.evaluate((name) => {
-          document.documentElement.dataset.theme = name;
-        }, theme);
-        const { violations } = await page.evaluate(() => globalThis.axe.run());
-        for (const { id, nodes } of violations)
-          found.push(
-            `${state}, ${theme}: ${id} × ${nodes.length}: ${nodes[0].html.slice(0, 150)} ${nodes[0].any[0]?.message ?? ""}`,
-          );
-      }
-    };
     await page.goto(url);
     await page.getByRole("button", { name: /^Try the sample/ }).waitFor();
     await check("start view");
@@ -53,37 +59,42 @@ export const tests = {
       await page.getByRole("group", { name: "Question" }).waitFor();
       await app.finished();
       await check("question");
-      await page.getByRole("button", { name: "Withdraw: later" }).click();
-      await app.chooseModel({ pace: "instant" });
-      await app.askAndWait("rename loanDays to seasonDays");
-      for (const item of ["Checkpoints…", "Events…", "Options…"]) {
-        await menu(page, item);
-        await page.waitForTimeout(300);
-        await check(item);
-        await page.keyboard.press("Escape");
-      }
-      await page.getByRole("button", { name: "More" }).click();
-      await check("menu");
-      await page.keyboard.press("Escape");
-      await page.locator(".entry.user").last().hover();
-      await page.getByRole("button", { name: /^Edit and send again: rename/ }).click();
-      await page.getByText(/These files change/).waitFor();
-      await check("go back");
-      await page.keyboard.press("Escape");
-      await page.getByRole("button", { name: "Preview" }).click();
-      await check("preview");
-      await app.showReview();
-      await page.getByRole("button", { name: "Side by side" }).click();
-      await app.cards.first().focus();
-      await page.keyboard.press("c");
-      await check("comment, side by side");
-      await page.keyboard.type("why?");
-      await page.keyboard.press("Control+Enter");
-      await check("comment added");
       assert.deepEqual(found, []);
     } finally {
       await provider.close();
     }
+  },
+
+  async "axe finds nothing in the dialogs, the preview and the comments, light and dark"({ page, url }) {
+    const { check, found } = await withAxe(page);
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("rename loanDays to seasonDays");
+    for (const item of ["Checkpoints…", "Events…", "Options…"]) {
+      await menu(page, item);
+      await page.waitForTimeout(300);
+      await check(item);
+      await page.keyboard.press("Escape");
+    }
+    await page.getByRole("button", { name: "More" }).click();
+    await check("menu");
+    await page.keyboard.press("Escape");
+    await page.locator(".entry.user").last().hover();
+    await page.getByRole("button", { name: /^Edit and send again: rename/ }).click();
+    await page.getByText(/These files change/).waitFor();
+    await check("go back");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Preview" }).click();
+    await check("preview");
+    await app.showReview();
+    await page.getByRole("button", { name: "Side by side" }).click();
+    await app.cards.first().focus();
+    await page.keyboard.press("c");
+    await check("comment, side by side");
+    await page.keyboard.type("why?");
+    await page.keyboard.press("Control+Enter");
+    await check("comment added");
+    assert.deepEqual(found, []);
   },
 
   async "the page's policy has no inline style, and the editor, the lists and the dialogs look right under it"({

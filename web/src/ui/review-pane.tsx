@@ -487,7 +487,7 @@ function press(key: string): void {
   const run = async (): Promise<void> => {
     if (mine === round && !(await act(key))) round += 1;
   };
-  if (pressed === 0 && (key === "j" || key === "k")) return void run();
+  if (pressed === 0 && (key === "j" || key === "k") && step(key)) return;
   pressed += 1;
   acting = acting.then(run).finally(() => {
     pressed -= 1;
@@ -496,29 +496,40 @@ function press(key: string): void {
 
 /** Carries out a key. Returns false if a decision was not carried out. */
 async function act(key: string): Promise<boolean> {
-  const list = document.querySelector(".review-list");
-  const cards = cardsOf(list);
   const card = document.activeElement?.closest<HTMLElement>(".hunk-card") ?? null;
   if (key === "u") await undoDecision();
-  else if (key === "j" || key === "k") step(list, cards, card ? cards.indexOf(card) : -1, key === "j" ? 1 : -1);
+  else if (key === "j" || key === "k") await stepFar(key);
   else if (card) return decideInList(card, card.dataset.hunk ?? "", key === "y" ? "accept" : "reject", "");
   return true;
 }
 
-/** Focuses the next or previous card. A card that is not drawn yet is scrolled to, and then has its turn. */
-function step(list: Element | null, cards: readonly HTMLElement[], index: number, direction: 1 | -1): void {
-  const next = cards[index + direction];
-  if (next) {
-    next.focus();
-    return;
-  }
-  const far = [...(list?.querySelectorAll(".lazy.far") ?? [])];
-  const here = cards[index];
-  const beyond = far.filter((node) => {
-    const place = here?.compareDocumentPosition(node) ?? 0;
-    return (place & (direction === 1 ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING)) !== 0;
+/** Focuses the next or previous card. Returns false if there is one that is not drawn yet. */
+function step(key: "j" | "k"): boolean {
+  const cards = cardsOf(document.querySelector(".review-list"));
+  const card = document.activeElement?.closest<HTMLElement>(".hunk-card") ?? null;
+  const next = cards[(card ? cards.indexOf(card) : -1) + (key === "j" ? 1 : -1)];
+  next?.focus();
+  return next !== undefined || beyond(key) === undefined;
+}
+
+/** Returns the nearest part of the list after or before the focus that is not drawn. */
+function beyond(key: "j" | "k"): Element | undefined {
+  const wanted = key === "j" ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
+  const far = [...document.querySelectorAll(".review-list .lazy.far")].filter((node) => {
+    return ((document.activeElement?.compareDocumentPosition(node) ?? 0) & wanted) !== 0;
   });
-  beyond.at(direction === 1 ? 0 : -1)?.scrollIntoView({ block: "nearest" });
+  return far.at(key === "j" ? 0 : -1);
+}
+
+/** Number of frames in which a part that is scrolled to is drawn. */
+const FAR_FRAMES_MAX = 60;
+
+/** Focuses the next or previous card, and waits until it is drawn. */
+async function stepFar(key: "j" | "k"): Promise<void> {
+  for (let frame = 0; frame < FAR_FRAMES_MAX && !step(key); frame++) {
+    beyond(key)?.scrollIntoView({ block: "nearest" });
+    await new Promise(requestAnimationFrame);
+  }
 }
 
 function sum(hunks: readonly Hunk[], kind: "added" | "removed"): number {
