@@ -200,9 +200,9 @@ export const tests = {
       await app.chooseModel({ apiKey: "wrong", baseUrl: provider.url });
       await app.askAndWait("hello");
       const alert = app.transcript.getByRole("alert");
-      await alert.getByText("authentication").waitFor();
       await alert.getByText("The provider refused the API key.").waitFor();
       await alert.getByText("Details").click();
+      await alert.getByText("Code: authentication").waitFor();
       await alert.getByText("It says: invalid x-api-key.").waitFor();
       assert.deepEqual(
         provider.requests.map((request) => request.key),
@@ -270,6 +270,9 @@ export const tests = {
     const app = await openApp(page, url);
     await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
     await app.ask("hello");
-    await app.transcript.getByRole("alert").getByText("network", { exact: true }).waitFor({ timeout: 45_000 });
+    const alert = app.transcript.getByRole("alert");
+    await alert.getByText("The provider could not be reached.").waitFor({ timeout: 45_000 });
+    await alert.getByText("Details").click();
+    await alert.getByText("Code: network").waitFor();
   },
 };
