@@ -51,7 +51,7 @@ function Conversations() {
         <select
           class="chat-select"
           aria-label="Conversation"
-          title={reveal(chatTitle(all[conversation.value] ?? chat.value))}
+          title={reveal(chatTitle(all[conversation.value] ?? chat.value, conversation.value))}
           value={conversation.value}
           disabled={busy}
           onChange={(event) => void openChat(Number(event.currentTarget.value))}
