@@ -105,7 +105,9 @@ impl Record {
             Line::Switching { commands } => {
                 self.switch(&commands, true);
                 // Which paths an interrupted undo has changed is not known.
-                self.push_undone(commands, BTreeSet::new());
+                let known = self.undone.iter().find(|undone| undone.commands == commands);
+                let untouched = known.map(|undone| undone.untouched.clone()).unwrap_or_default();
+                self.push_undone(commands, untouched);
             }
             Line::Switch { commands, is_on, untouched } => {
                 self.switch(&commands, is_on);
