@@ -229,7 +229,7 @@ fn an_agent_edits_the_canvas_in_every_wire_format() {
         let job = bench.go_on();
         assert_eq!(job["status"], "awaiting_review", "{api:?}: {job}");
         assert_eq!(bench.text(), EDITED, "{api:?}");
-        assert_eq!(bench.files.get("plan.md").unwrap().as_ref(), TEXT.as_bytes(), "the edit waits for review");
+        assert_eq!(bench.files.get("plan.md").unwrap(), TEXT.as_bytes(), "the edit waits for review");
         assert_eq!((&bench.state()["held"], bench.host.model.asked.lock().len()), (&json!(false), 6), "{api:?}");
         let path = format!("/api/agent/jobs/{}/events", bench.job);
         let events = bench.ok(Method::Get, &path, Value::Null);

@@ -27,7 +27,7 @@ struct State {
     in_conversation: bool,
     /// The signal that requested the end of the program.
     requested: Option<u8>,
-    /// What the user is told if a signal ends the program now.
+    /// The message to the user if a signal ends the program now.
     farewell: Option<String>,
 }
 

@@ -58,13 +58,13 @@ pub struct KeptRestored {
 /// The state of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptState {
-    /// What is there.
+    /// The kind of entry.
     pub kind: KeptStateKind,
     /// Mode bits.
     pub mode: u32,
 }
 
-/// What is at a path.
+/// The entry at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeptStateKind {
     /// A regular file.

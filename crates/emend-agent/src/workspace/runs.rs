@@ -196,7 +196,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// What the commands changed cannot be read.
+    /// The changes of the commands cannot be read.
     pub async fn other_changes_of_runs(&self, runs: &[u64]) -> Result<Vec<KeptPreview>, WorkspaceError> {
         let logged = self.logged(runs);
         let Some(keeper) = self.keeper() else { return Ok(Vec::new()) };

@@ -141,7 +141,7 @@ fn previews_name_what_is_not_text() {
             assert!(preview.contains(line), "{mode:?} {line}: {preview}");
         }
     }
-    // What the user changed since does not come back, so no preview promises it.
+    // Paths that the user has changed since do not come back, so no preview promises it.
     fs::write(project.path("new.bin"), b"mine\0").unwrap();
     let preview = project.run(&["rollback", "1", "--check"]).assert_ok().stdout.clone();
     assert!(!preview.contains("new.bin"), "{preview}");

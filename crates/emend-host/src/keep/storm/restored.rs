@@ -82,7 +82,7 @@ impl Storm {
         let [.., first, last] = runs[..] else { return };
         let mut trees = vec![self.project.tree()];
         for run in [last, first] {
-            // What the user has changed since does not come back.
+            // Paths that the user has changed since do not come back.
             if !self.undo(&[run], seen) {
                 return;
             }
