@@ -62,7 +62,7 @@ export const tests = {
       assert.equal(await app.transcript.getByText("worked on").count(), 0);
       await app.ask("shorten the title");
       await app.lease.waitFor();
-      await page.getByRole("button", { name: "Take over" }).click();
+      await page.getByRole("button", { name: "Take control" }).click();
       held.release();
       await app.finished();
       await app.transcript
