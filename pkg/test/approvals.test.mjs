@@ -207,7 +207,7 @@ test("each command of a line is decided, in the emulated shell and in a host's o
     const { model, requests } = scripted([calls]);
     const asked = [];
     const approve = ({ detail }) => (asked.push(detail.command), "deny");
-    const agent = await Agent.create({ model, mode: "direct", profile: "openai", policy, approve, ...options });
+    const agent = await Agent.create({ model, mode: "direct", profile: "none", policy, approve, ...options });
     t.after(() => agent.close());
     await collect(agent.run("go"));
     const outcomes = results(requests[1]).map((result, index) => {

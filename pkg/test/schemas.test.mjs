@@ -31,7 +31,7 @@ for (const way of ["standard", "zod", "arktype"]) {
     const calls = [];
     const agent = await Agent.create({
       model,
-      tools: [tool(even(way), (args) => void calls.push(args))],
+      tools: [tool(even(way), (args) => String(calls.push(args)))],
     });
     const ends = (await collect(agent.run("go"))).filter(({ kind }) => kind === "TOOL_CALL_END");
     agent.close();

@@ -85,7 +85,8 @@ impl Workspace {
     /// too; `None` if nothing was written.
     async fn merge_disk(&self, path: &FilePath) -> Result<Option<bool>, WorkspaceError> {
         let text = self.disk_text(path).await?;
-        let mut log = self.log_of(path).await?;
+        // The log as it is: reading the file would take in the change before it is compared.
+        let mut log = self.log_after(path, text.as_deref());
         if log.is_saved_text(text.as_deref()) {
             return Ok(None);
         }

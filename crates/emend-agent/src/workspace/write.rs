@@ -266,7 +266,7 @@ impl Workspace {
     }
 
     /// As [`log_of`](Self::log_of), for a file whose visible text has just been read.
-    fn log_after(&self, path: &FilePath, visible: Option<&str>) -> LineLog {
+    pub(super) fn log_after(&self, path: &FilePath, visible: Option<&str>) -> LineLog {
         let state = self.state();
         // Without a log, the visible text is the one on disk.
         state.files.get(path).map_or_else(|| LineLog::new(visible), |entry| entry.log.clone())

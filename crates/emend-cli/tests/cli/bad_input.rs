@@ -51,8 +51,8 @@ fn an_unknown_model_is_refused() {
 fn an_invalid_rule_or_value_is_refused() {
     let refused = |advice| Expected { code: "invalid_argument", status: 2, advice };
     check(&["run", "x", "--deny", "shel:rm *"], &[], refused("--deny: unknown tool \"shel\"; did you mean shell?"));
-    let setup = Expected { code: "configuration", status: 3, advice: "EMEND_ASK: unknown tool \"edit\"" };
-    check(&["config"], &[("EMEND_ASK", "edit")], setup);
+    let setup = Expected { code: "configuration", status: 3, advice: "EMEND_ASK: unknown tool \"edits\"" };
+    check(&["config"], &[("EMEND_ASK", "edits")], setup);
     let wrong = |code, advice| Expected { code, status: 2, advice };
     check(&["run", "x", "--effort", "silly"], &[], wrong("--effort", "medium"));
     check(&["rollback", "last"], &[], wrong("<ID>", "from `emend checkpoints`"));

@@ -46,7 +46,7 @@ fn the_advised_options_make_a_command_line_run() {
     }
     Outcome::of(shell.output().unwrap()).assert_ok();
     assert!(project.path("x y").exists());
-    let hidden = project.run(&["run", "run echo $(date)"]);
+    let hidden = project.run(&["run", "run eval \"$TASK\""]);
     let said = &hidden.stdout;
     assert!(!said.contains("--allow") && said.contains("does not show all that it does"), "{said}");
 }

@@ -417,7 +417,7 @@ fn an_attached_terminal_changes_the_queue_and_saves() {
     terminal.type_line("/queue");
     terminal.expect("no text waits");
     terminal.type_line(RENAME);
-    terminal.expect("/allow, /always or /deny");
+    terminal.expect("Allow? [y]es");
     for text in ["rename one to uno in other.md", "rename one to un in other.md"] {
         terminal.type_line(&format!("/next {text}"));
     }

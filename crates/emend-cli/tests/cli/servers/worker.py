@@ -23,7 +23,7 @@ def report(params, context):
         key = f"report {params['name']} {number}"
         spawned = context.step(
             f"submit {number}",
-            lambda: emend.spawn("job", job, max_attempts=1000, idempotency_key=key)["task_id"],
+            lambda: emend.spawn("job", job, queue="emend", max_attempts=1000, idempotency_key=key)["task_id"],
         )
         done = context.await_task_result(spawned, queue_name="emend", timeout=60)
         results.append({"state": done.state, "result": done.result})
