@@ -145,6 +145,11 @@ impl Workspace {
         let nothing = || ReviewError::Nothing { action: "redo" };
         let logged = {
             let state = self.state();
+            // Neither an undo of commands nor that of edits is redone over a later edit of the agent.
+            let is_ended = |path| state.files.get(path).is_some_and(|entry| is_edited_after_rollback(&entry.log));
+            if state.done.last().is_some_and(|paths| paths.iter().any(is_ended)) {
+                return Err(nothing());
+            }
             let took_back = |path| state.files.get(path).is_some_and(|entry| last_rollback(&entry.log).is_some());
             let last = state.done.last().filter(|paths| paths.iter().all(took_back)).cloned();
             let entries = |log: &LineLog, by: Origin| {
@@ -300,8 +305,20 @@ pub(super) fn lost_in_crash(log: &LineLog) -> BTreeSet<ChangeId> {
 
 /// Returns the user's last action in a file, undone ones left out, if it was an undo of runs.
 fn last_rollback(log: &LineLog) -> Option<&LogEntry> {
+    rollback_at_end(log.entries())
+}
+
+/// Returns whether the agent has edited a file since the user's last action, an undo of runs.
+fn is_edited_after_rollback(log: &LineLog) -> bool {
+    let entries = log.entries();
+    let Some(at) = entries.iter().rposition(|entry| entry.by == Origin::User) else { return false };
+    let is_edit = |entry: &LogEntry| entry.by == Origin::Agent && matches!(entry.action, Action::Write);
+    entries[at + 1..].iter().any(is_edit) && rollback_at_end(&entries[..=at]).is_some()
+}
+
+fn rollback_at_end(entries: &[LogEntry]) -> Option<&LogEntry> {
     let (mut undone, mut redone) = (BTreeSet::new(), BTreeSet::new());
-    for entry in log.entries().iter().rev() {
+    for entry in entries.iter().rev() {
         match entry.action {
             Action::Write if entry.by == Origin::Agent => return None,
             _ if entry.by != Origin::User => {}

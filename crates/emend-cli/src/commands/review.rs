@@ -96,13 +96,9 @@ pub(crate) async fn decide(project: &Project, again: &str, ask: Ask<'_>) -> Resu
             // Only an answer about these lines may replace the user's.
             Some(true) if hunk.contested => continue,
             Some(accepts) => accepts,
-            None => match {
-                let farewell = summary(n_written, n_rejected, n_hunks - n_written - n_rejected, again);
-                signals::set_farewell(Some(folded(&farewell)));
-                let answer = decision(&mut stdout, hunk.contested, ask);
-                signals::set_farewell(None);
-                answer?
-            } {
+            None => match asked(&summary(n_written, n_rejected, n_hunks - n_written - n_rejected, again), || {
+                decision(&mut stdout, hunk.contested, ask)
+            })? {
                 Decision::Accept => true,
                 Decision::Reject => false,
                 Decision::Skip => continue,
@@ -213,6 +209,14 @@ enum Decision {
     Split,
     All(bool),
     Later,
+}
+
+/// Calls `ask`; a signal meanwhile ends the program with `farewell`.
+fn asked<T>(farewell: &str, ask: impl FnOnce() -> T) -> T {
+    signals::set_farewell(Some(folded(farewell)));
+    let answer = ask();
+    signals::set_farewell(None);
+    answer
 }
 
 fn decision(out: &mut impl Write, contested: bool, ask: Ask<'_>) -> Result<Decision, Failure> {

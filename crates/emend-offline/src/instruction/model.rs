@@ -19,11 +19,11 @@ pub struct Example {
 pub const EXAMPLES: &[Example] = &[
     Example {
         text: "rename Alpha to Beta",
-        effect: "replaces the whole name in every text file that is not ignored; `in PATH` limits it",
+        effect: "replaces the whole name in every text file that is neither ignored nor hidden; `in PATH` limits it",
     },
     Example {
         text: "replace \"old text\" with \"new text\"",
-        effect: "replaces the exact text in every text file that is not ignored; `in PATH` limits it",
+        effect: "replaces the exact text in every text file that is neither ignored nor hidden; `in PATH` limits it",
     },
     Example {
         text: "add a table of contents to README.md",
