@@ -51,6 +51,7 @@ pub(crate) fn other(path: &FilePath, before: Option<&KeptState>, after: Option<&
         }
         Some(KeptState { kind: KeptStateKind::Link(target), .. }) => format!("link to {target}"),
         Some(KeptState { kind: KeptStateKind::Directory, .. }) => "directory".to_owned(),
+        Some(KeptState { kind: KeptStateKind::Special, .. }) => "pipe".to_owned(),
     };
     visible(&format!("{path}: {} → {}", what(before), what(after)))
 }

@@ -123,6 +123,9 @@ impl LocalEnvironment {
     #[must_use]
     pub fn with_journal(self, state: Arc<StateDir>) -> Self {
         self.files.store_notes(state.directory());
+        if !state.is_for_reading() {
+            self.files.sweep_written(state.directory());
+        }
         #[cfg(unix)]
         let keeper = match state.is_for_reading() {
             true => Keeper::for_reading(state.directory()),

@@ -78,6 +78,8 @@ pub enum KeptStateKind {
     Link(String),
     /// A directory.
     Directory,
+    /// A pipe, a socket or a device.
+    Special,
 }
 
 /// A recorded change that an undo would take back.
@@ -89,6 +91,15 @@ pub struct KeptPreview {
     pub before: Option<KeptState>,
     /// The present state.
     pub after: Option<KeptState>,
+}
+
+/// An undo or redo of commands that is not complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeptInterrupted {
+    /// The undo of these runs.
+    Undo(Vec<u64>),
+    /// A redo.
+    Redo,
 }
 
 /// The two steps of an undo. The workspace undoes its line logs between them.
@@ -156,6 +167,9 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     ///
     /// The record or the files cannot be read.
     fn preview<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<KeptPreview>, EnvError>>;
+
+    /// Returns the undo or redo of commands that was interrupted, such as by the end of the process.
+    fn interrupted(&self) -> Option<KeptInterrupted>;
 
     /// Returns the runs that [`redo`](Self::redo) would redo.
     fn undone(&self) -> Vec<u64>;

@@ -73,12 +73,17 @@ impl Workspace {
 
     /// Saves new logs as one step that the user can undo.
     pub(super) async fn commit_step(&self, logs: Vec<(FilePath, LineLog)>) -> Result<Review, ReviewError> {
+        let step = self.step_of(&logs);
+        self.save_logs(logs, false, Some(step)).await?;
+        Ok(self.review())
+    }
+
+    /// Returns the step that new logs are.
+    pub(super) fn step_of(&self, logs: &[(FilePath, LineLog)]) -> Step {
         // A log without a new entry has nothing to undo.
         let n_known = |path| self.state().files.get(path).map_or(0, |entry| entry.log.entries().len());
         let stepped = logs.iter().filter(|(path, log)| log.entries().len() > n_known(path));
-        let paths: Vec<FilePath> = stepped.map(|(path, _)| path.clone()).collect();
-        self.save_logs(logs, false, Some(Step::new(paths))).await?;
-        Ok(self.review())
+        Step::new(stepped.map(|(path, _)| path.clone()).collect())
     }
 
     /// Accepts hunks, see [`HunkDecision::Accept`].

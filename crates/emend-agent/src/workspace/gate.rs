@@ -65,7 +65,7 @@ impl Workspace {
         let writing = Writing { workspace: self, right: Some(right), _here: here };
         if !self.state().expected.is_empty() {
             // The process that was about to write these files may have been killed.
-            self.catch_up().await;
+            self.catch_up_logs().await;
         }
         Ok(writing)
     }

@@ -115,6 +115,9 @@ pub struct RolledBackFile {
     pub kept: usize,
     /// Hunks that stay because later changes depend on them, for a decision by hand.
     pub conflicts: Vec<String>,
+    /// Whether the file stays as it is because the system does not permit to write it.
+    #[serde(skip)]
+    pub refused: bool,
     /// The visible text before and after.
     #[serde(skip)]
     pub texts: TextChange,
@@ -220,13 +223,20 @@ impl Workspace {
             return Ok(rollback);
         }
         let restores_kept = is_hard && request.files.is_none();
-        let logged: BTreeSet<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
+        let mut logged: BTreeSet<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
         for step in [UndoStep::BeforeLogs, UndoStep::AfterLogs] {
             if restores_kept {
                 self.undo_kept(&request.runs, &logged, step).await.map_err(super::error::WorkspaceError::from)?;
             }
             if matches!(step, UndoStep::BeforeLogs) {
-                self.commit_step(std::mem::take(&mut logs)).await?;
+                let stepped = std::mem::take(&mut logs);
+                let step = self.step_of(&stepped);
+                let refused = self.save_permitted(stepped, false, step).await?;
+                logged.retain(|path| !refused.contains(path));
+                for file in rollback.files.iter_mut().filter(|file| refused.contains(&file.file_path)) {
+                    (file.reverted, file.reverted_from_user, file.refused) = (0, 0, true);
+                    file.texts.after.clone_from(&file.texts.before);
+                }
             }
         }
         Ok(rollback)
@@ -288,5 +298,5 @@ fn effect(
         }
     }
     let texts = TextChange { path: path.clone(), before: before.visible_text(), after: after.visible_text() };
-    RolledBackFile { file_path: path, reverted, reverted_from_user, kept, conflicts, texts }
+    RolledBackFile { file_path: path, reverted, reverted_from_user, kept, conflicts, refused: false, texts }
 }

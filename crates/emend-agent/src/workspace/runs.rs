@@ -47,6 +47,8 @@ pub struct UndoneRun {
     pub restored: Vec<FilePath>,
     /// Files that keep a part of the runs, because the user has edited it since.
     pub kept: Vec<FilePath>,
+    /// Files that stay as they are because the system does not permit to replace them, such as one with hard links.
+    pub refused: Vec<FilePath>,
     /// Files that commands of the runs changed and whose former state was not kept.
     pub lost: Vec<FilePath>,
 }
@@ -107,16 +109,21 @@ impl Workspace {
     /// A file cannot be read, or the disk fails; nothing changes then.
     pub async fn undo_runs(&self, runs: &[u64]) -> Result<UndoneRun, WorkspaceError> {
         let _writing = self.enter().await?;
-        let logged = self.logged(runs);
+        let mut logged = self.logged(runs);
         let first = self.undo_kept(runs, &logged, UndoStep::BeforeLogs).await?;
         let TakenBack { mut undone, logs } = self.taken_back(runs, None).await?;
         let step = Step { runs: runs.to_vec(), ..Step::new(undone.restored.clone()) };
-        self.save_logs(logs, true, Some(step)).await?;
+        let saved = self.save_permitted(logs, true, step).await;
+        let refused = saved.map_err(|error| if first.restored.is_empty() { error } else { partly(error) })?;
+        // The keeper may still restore them whole.
+        logged.retain(|path| !refused.contains(path));
+        undone.restored.retain(|path| !refused.contains(path));
         let last = self.undo_kept(runs, &logged, UndoStep::AfterLogs).await?;
         let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
         undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();
         // Restored whole before its log was looked at.
-        undone.kept.retain(|path| !first.restored.contains(path));
+        undone.kept.retain(|path| !first.restored.contains(path) && !last.restored.contains(path));
+        undone.refused = refused.into_iter().filter(|path| !last.restored.contains(path)).collect();
         for kept in [first, last] {
             undone.restored = set_of(undone.restored.drain(..).chain(kept.restored)).into_iter().collect();
             undone.kept = set_of(undone.kept.drain(..).chain(kept.kept)).into_iter().collect();
@@ -180,6 +187,15 @@ impl Workspace {
             paths.extend(keeper.redo().await.map_err(WorkspaceError::from)?);
         }
         if paths.is_empty() { Err(nothing()) } else { Ok(paths.into_iter().collect()) }
+    }
+
+    /// Completes a redo of commands during which the process was killed.
+    pub(super) async fn finish_redo(&self) -> Result<(), WorkspaceError> {
+        let _writing = self.enter().await?;
+        if let Some(keeper) = self.keeper() {
+            keeper.redo().await?;
+        }
+        Ok(())
     }
 
     /// Returns the runs that the last undo in `paths` undid. In a browser it returns none.
@@ -291,6 +307,14 @@ impl Workspace {
         }
         Ok(taken)
     }
+}
+
+/// Returns the error of an undo that had restored some files before.
+fn partly(error: WorkspaceError) -> WorkspaceError {
+    let WorkspaceError::Environment(EnvError::Io { path, reason }) = error else { return error };
+    let reason = reason.replace("; nothing was changed", "");
+    let reason = format!("{reason}; some files are restored; repeat the undo to restore the others");
+    EnvError::Io { path, reason }.into()
 }
 
 /// Returns the agent's changes that did not reach the disk, because the process was killed before.

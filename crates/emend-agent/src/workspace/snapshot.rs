@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::state::{Entry, State, Workspace};
 use super::steps::{Step, StepKind};
-use crate::environment::{EnvError, FilePath};
+use crate::environment::{EnvError, FileKeeper, FilePath, KeptInterrupted};
 
 /// Version of the format. A snapshot of another version is rejected.
 const VERSION: u32 = 1;
@@ -263,12 +263,28 @@ impl Workspace {
     }
 
     /// Compares the files that were about to be written when the restored snapshot was saved. A write that did not reach
-    /// them, as after a crash, is taken back in their logs.
+    /// them, as after a crash, is taken back in their logs. An interrupted undo or redo of commands is completed.
     ///
     /// Other files are compared at their next use. A file that cannot be read is left for its next use, too.
     ///
     /// Returns the step of the user to which the writes belonged, if they have reached a file.
     pub async fn catch_up(&self) -> Option<FinishedStep> {
+        let finished = self.catch_up_logs().await;
+        if !MAY_SAVE {
+            return finished;
+        }
+        // An error is left for the next undo, which reports it.
+        match self.keeper().and_then(FileKeeper::interrupted) {
+            Some(KeptInterrupted::Undo(runs)) if self.undo_runs(&runs).await.is_ok() => {
+                Some(FinishedStep::RunsUndone(runs))
+            }
+            Some(KeptInterrupted::Redo) if self.finish_redo().await.is_ok() => Some(FinishedStep::StepUndone),
+            _ => finished,
+        }
+    }
+
+    /// As [`catch_up`](Self::catch_up), for the line logs alone. The caller may hold the lock of writes.
+    pub(super) async fn catch_up_logs(&self) -> Option<FinishedStep> {
         let (expected, step) = {
             let mut state = self.state();
             (std::mem::take(&mut state.expected), state.expected_step.take())

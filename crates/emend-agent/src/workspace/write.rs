@@ -1,6 +1,6 @@
 //! Writing: edits of the agent, verified and all-or-nothing, and edits of the user, which always succeed over them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use emend_edit::ContentHash;
 use emend_edit::diff::{RegionKind, compare3};
@@ -308,6 +308,37 @@ impl Workspace {
         }
         drop(state);
         self.share()
+    }
+
+    /// As [`save_logs`](Self::save_logs), without the files that the system does not permit to write, such as one with
+    /// several hard links. Returns these.
+    pub(super) async fn save_permitted(
+        &self,
+        mut logs: Vec<(FilePath, LineLog)>,
+        over_read_only: bool,
+        mut step: Step,
+    ) -> Result<BTreeSet<FilePath>, WorkspaceError> {
+        let mut refused = BTreeSet::new();
+        if cfg!(target_family = "wasm") {
+            return self.save_logs(logs, over_read_only, Some(step)).await.map(|()| refused);
+        }
+        loop {
+            let error = match self.save_logs(logs.clone(), over_read_only, Some(step.clone())).await {
+                Err(error) => error,
+                Ok(()) => return Ok(refused),
+            };
+            let denied = match &error {
+                WorkspaceError::Environment(EnvError::PermissionDenied { path, .. }) => FilePath::clean(path),
+                _ => None,
+            };
+            // All files or none were written. A directory without write permission stands for its files.
+            let Some(denied) = denied.filter(|denied| logs.iter().any(|(path, _)| path.is_under(denied))) else {
+                return Err(error);
+            };
+            refused.extend(logs.iter().map(|(path, _)| path).filter(|path| path.is_under(&denied)).cloned());
+            logs.retain(|(path, _)| !refused.contains(path));
+            step.paths.retain(|path| !refused.contains(path));
+        }
     }
 
     /// Writes the disk texts of the new logs, all files or none; returns the changes.

@@ -3,6 +3,7 @@
 //! No link is followed. On Linux one call opens a directory for reading and few calls list it, because a walk of many
 //! directories spends most of its time here.
 
+use std::ffi::OsStr;
 use std::io;
 
 use cap_std::fs::{Dir, FileType};
@@ -49,6 +50,16 @@ impl Reader {
     ///
     /// The error of the system if `name` is not a directory or cannot be read.
     pub(crate) fn enter(&mut self, parent: &Dir, name: &str) -> io::Result<(Dir, Vec<(String, Kind)>)> {
+        self.enter_as(parent, OsStr::new(name), |name| str::from_utf8(name).ok().map(str::to_owned))
+    }
+
+    /// As [`enter`](Self::enter), with entries whose names are the texts that `text_of` returns.
+    pub(crate) fn enter_as(
+        &mut self,
+        parent: &Dir,
+        name: &OsStr,
+        text_of: impl Fn(&[u8]) -> Option<String>,
+    ) -> io::Result<(Dir, Vec<(String, Kind)>)> {
         use rustix::fs::{Mode, OFlags, RawDir, openat};
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = openat(parent, name, flags, Mode::empty())?;
@@ -56,9 +67,9 @@ impl Reader {
         let mut reading = RawDir::new(&directory, self.buffer.spare_capacity_mut());
         let mut entries = Vec::new();
         while let Some(Ok(entry)) = reading.next() {
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            if !matches!(name, "." | "..") {
-                entries.push((name.to_owned(), kind(&directory, name, entry.file_type())));
+            let name = entry.file_name();
+            if let Some(text) = text_of(name.to_bytes()).filter(|text| !matches!(text.as_str(), "." | "..")) {
+                entries.push((text, kind(&directory, name, entry.file_type())));
             }
         }
         Ok((Dir::from_std_file(directory.into()), entries))
@@ -66,7 +77,7 @@ impl Reader {
 }
 
 #[cfg(target_os = "linux")]
-fn kind(directory: &impl std::os::fd::AsFd, name: &str, found: rustix::fs::FileType) -> Kind {
+fn kind(directory: &impl std::os::fd::AsFd, name: impl rustix::path::Arg, found: rustix::fs::FileType) -> Kind {
     use rustix::fs::{AtFlags, FileType, statat};
     match found {
         FileType::RegularFile => Kind::File,
@@ -93,13 +104,28 @@ impl Reader {
     ///
     /// The error of the system if `name` is not a directory or cannot be read.
     pub(crate) fn enter(&mut self, parent: &Dir, name: &str) -> io::Result<(Dir, Vec<(String, Kind)>)> {
+        self.enter_as(parent, OsStr::new(name), |name| str::from_utf8(name).ok().map(str::to_owned))
+    }
+
+    /// As [`enter`](Self::enter), with entries whose names are the texts that `text_of` returns.
+    pub(crate) fn enter_as(
+        &mut self,
+        parent: &Dir,
+        name: &OsStr,
+        text_of: impl Fn(&[u8]) -> Option<String>,
+    ) -> io::Result<(Dir, Vec<(String, Kind)>)> {
         let directory = parent.open_dir(name)?;
         let kind = |found: FileType| match found {
             found if found.is_file() => Kind::File,
             found if found.is_dir() => Kind::Directory,
             _ => Kind::Other,
         };
-        let entries = entries(&directory).map(|(name, found)| (name, kind(found))).collect();
+        let found = directory.entries().into_iter().flatten().flatten();
+        let entries = found.filter_map(|entry| {
+            let name = entry.file_name();
+            Some((text_of(name.as_encoded_bytes())?, kind(entry.file_type().ok()?)))
+        });
+        let entries = entries.collect();
         Ok((directory, entries))
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cap_std::ambient_authority;
@@ -30,6 +30,8 @@ pub(crate) struct RootFiles {
     made: Mutex<MadeDirectories>,
     /// Directories already cleaned of temporary files of killed processes.
     swept: Mutex<BTreeSet<FilePath>>,
+    /// The note of these directories, for the next process.
+    written: Mutex<Option<PathBuf>>,
     late_sync: LateSync,
 }
 
@@ -70,6 +72,7 @@ impl RootFiles {
             removed: Mutex::default(),
             made: Mutex::default(),
             swept: Mutex::default(),
+            written: Mutex::default(),
             late_sync: LateSync::default(),
         })
     }
@@ -196,10 +199,31 @@ impl RootFiles {
     }
 
     /// Removes temporary files of dead processes from a directory, unless this process has done so before.
-    fn sweep_once(&self, path: FilePath, directory: &Dir) {
-        if self.swept.lock().unwrap_or_else(PoisonError::into_inner).insert(path) {
-            temp_files::sweep(directory);
+    pub(crate) fn sweep_once(&self, path: FilePath, directory: &Dir) {
+        if !self.swept.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone()) {
+            return;
         }
+        temp_files::sweep(directory);
+        if let Some(notes) = &*self.written.lock().unwrap_or_else(PoisonError::into_inner) {
+            let line = serde_json::to_string(&path).unwrap_or_default() + "\n";
+            let file = std::fs::File::options().append(true).create(true).open(notes);
+            // Without the note, a temporary file of a killed process stays until a later process writes there.
+            let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        }
+    }
+
+    /// Removes temporary files from the directories to which the last process wrote, if it was killed meanwhile. Notes
+    /// those of this process in the directory `state`, which is locked.
+    pub(crate) fn sweep_written(&self, state: &Path) {
+        let notes = state.join("written.jsonl");
+        let text = std::fs::read_to_string(&notes).unwrap_or_default();
+        for path in text.lines().filter_map(|line| serde_json::from_str::<FilePath>(line).ok()) {
+            if let Ok(directory) = self.directory.open_dir(on_disk(&path)) {
+                temp_files::sweep(&directory);
+            }
+        }
+        let _ = std::fs::remove_file(&notes);
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(notes);
     }
 
     /// Removes temporary files that dead processes left beside `path`.

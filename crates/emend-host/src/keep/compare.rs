@@ -7,7 +7,7 @@ use std::iter::successors;
 
 use emend_agent::environment::FilePath;
 
-use super::node::{Change, Content, Entry, Node};
+use super::node::{Change, Content, Entry, Marks, Node};
 
 /// The differences of two trees, in order of their paths.
 #[derive(Debug, Default)]
@@ -16,6 +16,8 @@ pub(super) struct Differences {
     pub(super) changes: Vec<Change>,
     /// Changed paths whose former content was not kept.
     pub(super) lost: Vec<FilePath>,
+    /// Changes of files whose former content was not kept, but which may only have been moved.
+    gone: Vec<Change>,
 }
 
 /// The present state of a path.
@@ -43,7 +45,7 @@ pub(super) fn compare(
     let (mut old_crowds, mut new_crowds): (BTreeSet<&FilePath>, BTreeSet<&FilePath>) = Default::default();
     loop {
         let order = match (old.peek(), new.peek()) {
-            (None, None) => return Ok(found),
+            (None, None) => return Ok(found.settled()),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (Some(old), Some(new)) => old.path.cmp(&new.path),
@@ -65,10 +67,11 @@ pub(super) fn compare(
             },
             (Some(before), None) => found.removed(before),
             (None, Some(after)) if after.content == Content::Crowd || is_below(&old_crowds, &after.path) => {}
+            (None, Some(after)) if after.content == Content::Special => found.lost.push(after.path.clone()),
             (None, Some(after)) => {
                 found.changes.push(Change { path: after.path.clone(), before: None, after: Some(after.into()) });
             }
-            (None, None) => return Ok(found),
+            (None, None) => return Ok(found.settled()),
         }
     }
 }
@@ -98,12 +101,16 @@ impl Differences {
         if is_same && (before.stamp.mode == after.stamp.mode || is_link) {
             return;
         }
-        if is_lost(before) && !is_same {
+        if !is_same && after.content == Content::Special || is_lost(before) && !is_same && !is_file(before) {
             self.lost.push(before.path.clone());
             return;
         }
         let mut change =
             Change { path: before.path.clone(), before: Some(Node::from(before)), after: Some(Node::from(after)) };
+        if is_lost(before) && !is_same {
+            self.gone.push(change);
+            return;
+        }
         if is_same && let (Some(before), Some(after)) = (&mut change.before, &change.after) {
             before.content = after.content.clone();
         }
@@ -117,11 +124,32 @@ impl Differences {
     }
 
     fn removed(&mut self, before: &Entry) {
-        if is_lost(before) {
-            self.lost.push(before.path.clone());
-        } else {
-            self.changes.push(Change { path: before.path.clone(), before: Some(before.into()), after: None });
+        let change = || Change { path: before.path.clone(), before: Some(before.into()), after: None };
+        match is_lost(before) {
+            true if is_file(before) => self.gone.push(change()),
+            true => self.lost.push(before.path.clone()),
+            false => self.changes.push(change()),
         }
+    }
+
+    /// Tells files that were moved from those that are lost: a moved file is at another path now.
+    fn settled(mut self) -> Self {
+        if self.gone.is_empty() {
+            return self;
+        }
+        let marks = |node: &Option<Node>| node.as_ref().and_then(Node::marks);
+        let mut there: BTreeSet<Marks> =
+            self.changes.iter().chain(&self.gone).filter_map(|change| marks(&change.after)).collect();
+        for change in std::mem::take(&mut self.gone) {
+            // Of several hard links, one takes the content back.
+            match marks(&change.before).is_some_and(|marks| there.remove(&marks)) {
+                true => self.changes.push(change),
+                false => self.lost.push(change.path),
+            }
+        }
+        self.changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        self.lost.sort_unstable();
+        self
     }
 }
 
@@ -133,5 +161,9 @@ fn is_crowd_no_longer(before: &Entry, after: &Entry) -> bool {
 
 /// Returns whether the content of an entry was not kept.
 fn is_lost(entry: &Entry) -> bool {
-    matches!(entry.content, Content::Crowd | Content::File { blob: None, .. })
+    matches!(entry.content, Content::Crowd | Content::Special | Content::File { blob: None, .. })
+}
+
+fn is_file(entry: &Entry) -> bool {
+    matches!(entry.content, Content::File { .. })
 }

@@ -5,9 +5,10 @@ use std::io::{self, Read as _};
 
 use emend_agent::environment::FilePath;
 
+use super::names;
 use super::node::{Content, Entry};
 use super::scan::scan;
-use crate::files::{RootFiles, on_disk, reading};
+use crate::files::{RootFiles, reading};
 
 /// All paths of a copy at one time.
 #[derive(Debug)]
@@ -54,9 +55,11 @@ impl CopyTree {
         };
         let named = |path: &FilePath| {
             let top = [self, later].into_iter().find_map(|tree| top_product(&tree.0, path));
-            top.unwrap_or(path).clone()
+            names::shown(top.unwrap_or(path))
         };
-        paths.into_iter().filter(differs).map(named).collect()
+        // Programs that only look at a repository change its index.
+        let is_look = |path: &FilePath| names::is_note(path);
+        paths.into_iter().filter(|path| !is_look(path)).filter(differs).map(named).collect()
     }
 }
 
@@ -89,7 +92,7 @@ fn has_entries(tree: &[Entry], directory: &Entry) -> bool {
 }
 
 fn have_same_content(one: &RootFiles, other: &RootFiles, path: &FilePath) -> bool {
-    let open = |files: &RootFiles| files.directory().open_with(on_disk(path), &reading());
+    let open = |files: &RootFiles| files.directory().open_with(&*names::on_disk(path.as_str()), &reading());
     let (Ok(mut one), Ok(mut other)) = (open(one), open(other)) else { return false };
     let (mut left, mut right) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     loop {

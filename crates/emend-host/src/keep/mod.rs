@@ -7,15 +7,18 @@
 //! - `running.json`: the run of the command that is running, with the mark of its processes. If this process is killed,
 //!   the next process finds it, waits until the command has ended, and records its changes.
 //! - `alive`: its modification time tells until when that process was alive.
+//! - `aside`: files whose content is not stored and that an undo or redo took away.
 //! - `changes.jsonl`: the changes of each command, each undo and redo of them, and mode bits before edits.
 //!
 //! Contents, tree and note are durable before the command starts.
 
 mod alive;
+mod aside;
 mod compare;
 mod copy;
 mod leftover;
 mod modes;
+mod names;
 mod node;
 mod pack;
 mod preview;
@@ -34,13 +37,16 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use emend_agent::environment::{FilePath, KeptChange, KeptChangeKind, KeptRestored, KeptRun, UndoStep};
+use emend_agent::environment::{
+    FilePath, KeptChange, KeptChangeKind, KeptInterrupted, KeptRestored, KeptRun, UndoStep,
+};
 use emend_edit::text::decode;
 use emend_llm::Random as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use self::alive::{SignsOfLife, end_of_command};
+use self::aside::{ASIDE, Aside};
 use self::compare::{Differences, Seen, compare};
 pub(crate) use self::copy::CopyTree;
 use self::modes::mode_at;
@@ -50,7 +56,7 @@ use self::record::{Line, NotedModes, Record, Recorded, Undone, append_line};
 use self::restore::{Switch, Switched, restore};
 use self::scan::{entry_at, scan};
 use crate::clock::OsRandom;
-use crate::files::{Attributes, RootFiles, on_disk};
+use crate::files::{Attributes, RootFiles};
 use crate::state::{create_private, replace};
 
 /// From this size on, contents that nothing needs are removed from the store.
@@ -94,6 +100,7 @@ struct Loaded {
     /// Whether the saved tree is older.
     is_dirty: bool,
     pack: Pack,
+    aside: Aside,
     /// Size of the store after it was tidied.
     n_tidied: u64,
     record: Record,
@@ -236,6 +243,16 @@ impl Keeper {
         self.with(files, |loaded| Ok(loaded.record.undone_runs())).unwrap_or_default()
     }
 
+    /// Returns the undo or redo that is not complete.
+    pub(crate) fn interrupted(&self) -> Option<KeptInterrupted> {
+        match &self.loaded {
+            _ if self.only_reads => None,
+            Some(loaded) => loaded.record.interrupted(),
+            // The rest of the data is not needed for this.
+            None => Record::read(&self.directory).ok()?.0.interrupted(),
+        }
+    }
+
     /// Redoes the last undo.
     pub(crate) fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
         if !self.directory.exists() {
@@ -255,6 +272,7 @@ impl Loaded {
             tree: document(&directory.join(TREE))?.unwrap_or_default(),
             is_dirty: false,
             pack: Pack::open(directory)?,
+            aside: Aside(directory.join(ASIDE)),
             n_tidied: 0,
             record,
             touched: None,
@@ -380,8 +398,9 @@ impl Loaded {
             Ok(None) => Ok(Seen::Nothing),
             Err(_) => Ok(Seen::Unreadable),
         };
-        let Differences { mut changes, mut lost } = compare(&self.tree, &tree, look)?;
+        let Differences { mut changes, mut lost, .. } = compare(&self.tree, &tree, look)?;
         changes.retain(|change| !skip.contains(&change.path));
+        forget_looks(&mut changes);
         lost.retain(|path| !skip.contains(path));
         if let Some(end) = end {
             let (late, known) = changes.into_iter().partition(|change| is_later(&tree, change, end));
@@ -396,7 +415,9 @@ impl Loaded {
             lost.retain(|path| product(path).is_some());
         }
         let removed = changes.iter().filter_map(|change| match (&change.before, &change.after) {
-            (Some(before @ Node { content: Content::File { .. }, .. }), None) => {
+            (Some(before @ Node { content: Content::File { .. }, .. }), None)
+                if names::repository(&change.path).is_none() =>
+            {
                 Some((change.path.clone(), Attributes { mode: before.mode, owner: None }))
             }
             _ => None,
@@ -404,21 +425,25 @@ impl Loaded {
         // A line log that creates such a file again gives it its mode bits at once.
         files.note_removed(&removed.collect::<Vec<_>>())?;
         self.pack.sync()?;
-        let kind = |change: &Change| match change.is_text() && !change.keeps_content() && !change.is_product() {
-            true => KeptChangeKind::Text,
-            false => KeptChangeKind::Other,
-        };
+        let is_logged = |change: &Change| change.is_text() && !change.keeps_content() && !change.is_product();
         // Build products are undone, too, but nobody has to read their names.
-        let shown = changes.iter().filter(|change| !change.is_product());
-        let changed = shown.map(|change| KeptChange { path: change.path.clone(), kind: kind(change) });
+        let shown = || changes.iter().filter(|change| !change.is_product());
+        let texts: BTreeSet<&FilePath> =
+            changes.iter().filter(|change| is_logged(change)).map(|change| &change.path).collect();
+        let changed = names::all_shown(shown().map(|change| &change.path)).into_iter().map(|path| {
+            let kind = if texts.contains(&path) { KeptChangeKind::Text } else { KeptChangeKind::Other };
+            KeptChange { path, kind }
+        });
         let shared: BTreeSet<FilePath> = match in_copy {
             true => changes.iter().filter_map(|change| product(&change.path)).cloned().collect(),
             false => BTreeSet::new(),
         };
-        let shared = shared.into_iter().map(|path| KeptChange { path, kind: KeptChangeKind::Other });
-        let lost_ones = lost.iter().map(|path| KeptChange { path: path.clone(), kind: KeptChangeKind::Lost });
+        let shared = shared.iter().map(|path| KeptChange { path: names::shown(path), kind: KeptChangeKind::Other });
+        let lost_ones = names::all_shown(&lost).into_iter();
+        let lost_ones = lost_ones.map(|path| KeptChange { path, kind: KeptChangeKind::Lost });
         let mut all: Vec<KeptChange> = changed.chain(shared).chain(lost_ones).collect();
-        all.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        all.sort_by(|a, b| a.path.cmp(&b.path));
+        all.dedup();
         if !changes.is_empty() || !lost.is_empty() {
             self.append(Line::Command(Recorded { run, at_ms, changes, lost, is_on: true }))?;
         }
@@ -435,12 +460,12 @@ impl Loaded {
         logged: &BTreeSet<FilePath>,
         step: UndoStep,
     ) -> io::Result<KeptRestored> {
-        let commands = self.record.live_commands(runs);
+        let commands = self.record.commands_to_undo(runs, !logged.is_empty());
         let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
         if step == UndoStep::BeforeLogs && !commands.is_empty() {
             let is_repeated = self.record.undone.iter().any(|undone| undone.commands == commands);
             self.touched = (!is_repeated).then(BTreeSet::new);
-            self.append(Line::Switching { commands: commands.clone() })?;
+            self.append(Line::Switching { commands: commands.clone(), is_on: false })?;
         }
         let mut outcome = Outcome::default();
         for &number in &commands {
@@ -453,17 +478,21 @@ impl Loaded {
             };
             // The log has removed a file that an edit of the same runs had created.
             let is_removed = |change: &&Change| {
-                is_logged(change) && files.directory().symlink_metadata(on_disk(&change.path)).is_err()
+                is_logged(change) && files.directory().symlink_metadata(crate::files::on_disk(&change.path)).is_err()
             };
             let is_due = |change: &&Change| {
                 let mut above = std::iter::successors(change.path.parent(), FilePath::parent);
+                if names::is_object(&change.path) && change.before.is_none() && !is_made_with(recorded, &change.path) {
+                    // A later commit of the user may need it.
+                    return false;
+                }
                 match step {
                     UndoStep::BeforeLogs => !is_logged(change) || above.any(|above| is_replaced(&above)),
                     UndoStep::AfterLogs => !is_removed(change),
                 }
             };
             let switches: Vec<Switch<'_>> = recorded.changes.iter().filter(is_due).map(backwards).collect();
-            outcome.take(&switches, &restore(files, &mut self.pack, &switches)?);
+            outcome.take(&switches, &restore(files, &mut self.pack, &self.aside, &switches)?);
             if step == UndoStep::AfterLogs {
                 // Directories that the edits had created, and the command had removed.
                 recorded.changes.iter().filter(is_removed).for_each(|change| files.remove_made(&change.path));
@@ -499,16 +528,16 @@ impl Loaded {
                 }
             }
         }
-        Ok(KeptRestored {
-            kept: outcome.kept.difference(&outcome.restored).cloned().collect(),
-            restored: outcome.restored.into_iter().collect(),
-        })
+        let kept = names::all_shown(outcome.kept.difference(&outcome.restored));
+        let mut restored = names::all_shown(&outcome.restored);
+        restored.retain(|path| !kept.contains(path));
+        Ok(KeptRestored { kept: kept.into_iter().collect(), restored: restored.into_iter().collect() })
     }
 
     fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
         let Undone { commands, untouched } = self.record.undone.last().cloned().unwrap_or_default();
         if !commands.is_empty() {
-            self.append(Line::Switching { commands: commands.clone() })?;
+            self.append(Line::Switching { commands: commands.clone(), is_on: true })?;
         }
         let mut outcome = Outcome::default();
         // An undo names the last command first.
@@ -518,13 +547,28 @@ impl Loaded {
             let Some(recorded) = self.record.commands.get(number) else { continue };
             let switches: Vec<Switch<'_>> =
                 recorded.changes.iter().filter(|change| !untouched.contains(&change.path)).map(forwards).collect();
-            outcome.take(&switches, &restore(files, &mut self.pack, &switches)?);
+            outcome.take(&switches, &restore(files, &mut self.pack, &self.aside, &switches)?);
         }
         if !commands.is_empty() {
             self.append(Line::Switch { commands, is_on: true, untouched: BTreeSet::new() })?;
         }
-        Ok(outcome.restored.into_iter().collect())
+        Ok(names::all_shown(&outcome.restored).into_iter().collect())
     }
+}
+
+/// Drops the changes of repositories in which programs only looked, such as `git status`.
+fn forget_looks(changes: &mut Vec<Change>) {
+    let is_look = |change: &Change| names::is_note(&change.path) && change.after.is_some();
+    let directory = |change: &Change| names::repository(&change.path).map(|(directory, _)| directory.to_owned());
+    let changed: BTreeSet<String> = changes.iter().filter(|change| !is_look(change)).filter_map(directory).collect();
+    changes.retain(|change| directory(change).is_none_or(|directory| changed.contains(&directory)));
+}
+
+/// Returns whether a command made the whole repository that a path is in.
+fn is_made_with(recorded: &Recorded, path: &FilePath) -> bool {
+    let top = names::repository(path).and_then(|(directory, _)| FilePath::clean(directory));
+    let found = top.and_then(|top| recorded.changes.binary_search_by(|change| change.path.cmp(&top)).ok());
+    found.and_then(|at| recorded.changes.get(at)).is_some_and(|change| change.before.is_none())
 }
 
 /// Paths by the outcome of a restoration.

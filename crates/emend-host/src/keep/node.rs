@@ -27,6 +27,10 @@ pub(super) enum Content {
     Directory,
     /// An ignored directory that is too large to look into.
     Crowd,
+    /// A pipe with a name.
+    Fifo,
+    /// A socket or a device, which cannot be made again.
+    Special,
 }
 
 impl Content {
@@ -47,6 +51,9 @@ pub(super) struct Stamp {
     /// Change time, which programs cannot set; 0 if the file may change again within the clock's precision.
     pub(super) changed: i64,
     pub(super) inode: u64,
+    /// Number of hard links; of a directory, 0.
+    #[serde(default)]
+    pub(super) links: u64,
 }
 
 /// One path below the root.
@@ -66,14 +73,27 @@ pub(super) struct Node {
     pub(super) mode: u32,
     pub(super) size: u64,
     pub(super) modified: i64,
+    #[serde(default)]
+    pub(super) inode: u64,
     /// Whether it is in an ignored directory. Build tools compare the times of such files, so they are restored.
     pub(super) is_product: bool,
 }
 
 impl From<&Entry> for Node {
     fn from(entry: &Entry) -> Self {
-        let Stamp { mode, size, modified, .. } = entry.stamp;
-        Self { content: entry.content.clone(), mode, size, modified, is_product: entry.is_product }
+        let Stamp { mode, size, modified, inode, .. } = entry.stamp;
+        Self { content: entry.content.clone(), mode, size, modified, inode, is_product: entry.is_product }
+    }
+}
+
+/// Inode, size and modification time of a file: it keeps them when it is moved.
+pub(super) type Marks = (u64, u64, i64);
+
+impl Node {
+    /// Returns the marks of a file whose content is not stored; `None` for everything else.
+    pub(super) fn marks(&self) -> Option<Marks> {
+        let is_apart = matches!(self.content, Content::File { blob: None, .. });
+        is_apart.then_some((self.inode, self.size, self.modified))
     }
 }
 

@@ -12,9 +12,10 @@ use emend_edit::ContentHash;
 use emend_edit::text::decode;
 use rustix::fs::fstat;
 
+use super::names::{self, on_disk};
 use super::node::{Blob, Content, Entry, Stamp};
 use super::scan::stamp;
-use crate::files::{RootFiles, SyncContent as _, on_disk, reading};
+use crate::files::{RootFiles, SyncContent as _, reading};
 
 /// Contents up to this size are appended to the pack.
 const PACKED_BYTES_MAX: u64 = 8 << 20;
@@ -22,6 +23,12 @@ const PACKED_BYTES_MAX: u64 = 8 << 20;
 const COPIED_BYTES_MAX: u64 = 64 << 20;
 /// Maximum size of a content that is shared with the file by reference, where the file system supports it.
 const SHARED_BYTES_MAX: u64 = 256 << 20;
+
+thread_local! {
+    /// The same in storms, whose files are small. Tests of other threads keep the real sizes.
+    #[cfg(test)]
+    pub(super) static BYTES_MAX: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+}
 /// Maximum size of the pack and all copies together.
 pub(super) const STORE_BYTES_MAX: u64 = 2 << 30;
 /// Appended contents are written in pieces of this size.
@@ -201,7 +208,7 @@ impl Pack {
     ///
     /// The store cannot be written.
     pub(super) fn add_file(&mut self, mut file: &File, len: u64) -> io::Result<Option<(Blob, Option<Vec<u8>>)>> {
-        if len <= PACKED_BYTES_MAX {
+        if len <= limited(PACKED_BYTES_MAX) {
             let mut content = Vec::with_capacity(usize::try_from(len).unwrap_or_default());
             // A file that grows meanwhile is read up to its size at the opening.
             if (&mut file).take(len).read_to_end(&mut content).is_err() {
@@ -209,13 +216,13 @@ impl Pack {
             }
             return Ok(self.add(&content)?.map(|blob| (blob, Some(content))));
         }
-        if len > SHARED_BYTES_MAX {
+        if len > limited(SHARED_BYTES_MAX) {
             return Ok(None);
         }
         let temporary = self.directory.join("large.new");
         let mut copy = File::options().read(true).write(true).create(true).truncate(true).open(&temporary)?;
         if !is_shared(&copy, file) {
-            if len > COPIED_BYTES_MAX || self.size() + len > STORE_BYTES_MAX {
+            if len > limited(COPIED_BYTES_MAX) || self.size() + len > STORE_BYTES_MAX {
                 fs::remove_file(&temporary)?;
                 return Ok(None);
             }
@@ -254,12 +261,16 @@ impl Pack {
         }
         for _ in 0..READS_MAX {
             // A file that cannot be read is one that cannot be restored.
-            let Ok(file) = files.directory().open_with(on_disk(&entry.path), &reading()) else { return Ok(()) };
+            let Ok(file) = files.directory().open_with(&*on_disk(entry.path.as_str()), &reading()) else {
+                return Ok(());
+            };
             let file = file.into_std();
             let began = stamp(&fstat(&file)?);
             let Some((stored, content)) = self.add_file(&file, began.size)? else { return Ok(()) };
             let text = content.filter(|_| stored.len <= LOGGED_BYTES_MAX);
-            (*blob, *is_text) = (Some(stored), text.is_some_and(|text| decode(&text).is_ok()));
+            // A line log replaces files, which would separate hard links, and it opens only paths that are texts.
+            let may_be = began.links == 1 && names::is_text(&entry.path) && names::repository(&entry.path).is_none();
+            (*blob, *is_text) = (Some(stored), may_be && text.is_some_and(|text| decode(&text).is_ok()));
             let unsettled = Stamp { changed: 0, ..began };
             if unsettled != (Stamp { changed: 0, ..entry.stamp }) {
                 // Another program has written the file since the walk.
@@ -317,6 +328,15 @@ impl Pack {
             false => Err(io::Error::new(io::ErrorKind::InvalidData, "a kept content is damaged")),
         }
     }
+}
+
+/// Returns a limit of sizes. Storms set a lower one.
+fn limited(n_bytes: u64) -> u64 {
+    #[cfg(test)]
+    if let Some(bytes_max) = BYTES_MAX.get() {
+        return n_bytes.min(bytes_max);
+    }
+    n_bytes
 }
 
 /// Opens a file for reading and appending that only this user may read.

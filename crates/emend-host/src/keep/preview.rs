@@ -6,7 +6,9 @@ use std::io;
 use emend_agent::environment::{FilePath, KeptPreview, KeptState, KeptStateKind};
 
 use super::Keeper;
-use super::node::{Content, Node};
+use super::aside::{ASIDE, Aside};
+use super::names;
+use super::node::{Change, Content, Node};
 use super::record::Record;
 use super::restore::{Places, Switch, Switched};
 use crate::files::RootFiles;
@@ -18,23 +20,27 @@ impl Keeper {
             return Ok(Vec::new());
         }
         match self.only_reads {
-            true => preview(&Record::read(&self.directory)?.0, files, runs),
-            false => self.with(files, |loaded| preview(&loaded.record, files, runs)),
+            true => {
+                let aside = Aside(self.directory.join(ASIDE));
+                preview(&Record::read(&self.directory)?.0, files, &aside, runs)
+            }
+            false => self.with(files, |loaded| preview(&loaded.record, files, &loaded.aside, runs)),
         }
     }
 }
 
-fn preview(record: &Record, files: &RootFiles, runs: &[u64]) -> io::Result<Vec<KeptPreview>> {
+fn preview(record: &Record, files: &RootFiles, aside: &Aside, runs: &[u64]) -> io::Result<Vec<KeptPreview>> {
     // The state before the first command that changed a path, and the one after the last.
     let mut changes: BTreeMap<&FilePath, (Option<&Node>, Option<&Node>)> = BTreeMap::new();
     for number in record.live_commands(runs) {
         let Some(recorded) = record.commands.get(number) else { continue };
-        for change in recorded.changes.iter().filter(|change| !change.is_product()) {
+        let is_shown = |change: &&Change| !change.is_product() && names::is_named_alone(&change.path);
+        for change in recorded.changes.iter().filter(is_shown) {
             let (before, after) = (change.before.as_ref(), change.after.as_ref());
             changes.entry(&change.path).and_modify(|known| known.0 = before).or_insert((before, after));
         }
     }
-    let mut places = Places::of(files);
+    let mut places = Places::of(files, aside);
     let mut previews = Vec::new();
     for (path, (before, after)) in changes {
         let switch = Switch { path, from: after, to: before };
@@ -48,7 +54,7 @@ fn preview(record: &Record, files: &RootFiles, runs: &[u64]) -> io::Result<Vec<K
             },
         };
         if is_due {
-            previews.push(KeptPreview { path: path.clone(), before: before.map(state), after: after.map(state) });
+            previews.push(KeptPreview { path: names::shown(path), before: before.map(state), after: after.map(state) });
         }
     }
     Ok(previews)
@@ -59,6 +65,7 @@ fn state(node: &Node) -> KeptState {
         Content::File { is_text, .. } => KeptStateKind::File { size: node.size, is_text: *is_text },
         Content::Link(target) => KeptStateKind::Link(target.clone()),
         Content::Directory | Content::Crowd => KeptStateKind::Directory,
+        Content::Fifo | Content::Special => KeptStateKind::Special,
     };
     KeptState { kind, mode: node.mode }
 }

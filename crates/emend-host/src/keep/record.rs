@@ -5,9 +5,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use emend_agent::environment::{FilePath, KeptRun};
+use emend_agent::environment::{FilePath, KeptInterrupted, KeptRun};
 use serde::{Deserialize, Serialize};
 
+use super::names;
 use super::node::Change;
 use crate::files::append;
 
@@ -51,6 +52,9 @@ pub(super) enum Line {
     /// Commands, by number, are about to be undone or redone. Until that is recorded as done, both are possible.
     Switching {
         commands: Vec<usize>,
+        /// Whether they are redone.
+        #[serde(default)]
+        is_on: bool,
     },
     /// Commands, by number, were undone or redone.
     Switch {
@@ -79,6 +83,8 @@ pub(super) struct Record {
     pub(super) noted: Vec<NotedModes>,
     /// Each undo that can be redone, in order.
     pub(super) undone: Vec<Undone>,
+    /// The commands of an undo that is not complete, or of a redo if the second value is true.
+    pub(super) switching: Option<(Vec<usize>, bool)>,
 }
 
 impl Record {
@@ -98,18 +104,21 @@ impl Record {
     pub(super) fn take(&mut self, line: Line) {
         match line {
             Line::Command(recorded) => {
+                self.switching = None;
                 self.commands.push(recorded);
                 self.undone.clear();
             }
             Line::Modes(noted) => self.noted.push(NotedModes { n_commands: self.commands.len(), ..noted }),
-            Line::Switching { commands } => {
+            Line::Switching { commands, is_on } => {
                 self.switch(&commands, true);
+                self.switching = Some((commands.clone(), is_on));
                 // Which paths an interrupted undo has changed is not known.
                 let known = self.undone.iter().find(|undone| undone.commands == commands);
                 let untouched = known.map(|undone| undone.untouched.clone()).unwrap_or_default();
                 self.push_undone(commands, untouched);
             }
             Line::Switch { commands, is_on, untouched } => {
+                self.switching = None;
                 self.switch(&commands, is_on);
                 match is_on {
                     true => self.undone.retain(|undone| undone.commands != commands),
@@ -136,9 +145,30 @@ impl Record {
 
     /// Returns the runs of the last undo.
     pub(super) fn undone_runs(&self) -> Vec<u64> {
-        let commands = self.undone.last().into_iter().flat_map(|undone| &undone.commands);
-        let runs: BTreeSet<u64> = commands.filter_map(|&number| Some(self.commands.get(number)?.run)).collect();
-        runs.into_iter().collect()
+        self.runs_of(self.undone.last().map(|undone| undone.commands.as_slice()).unwrap_or_default())
+    }
+
+    /// Returns the undo or redo that is not complete.
+    pub(super) fn interrupted(&self) -> Option<KeptInterrupted> {
+        let (commands, is_on) = self.switching.as_ref()?;
+        Some(if *is_on { KeptInterrupted::Redo } else { KeptInterrupted::Undo(self.runs_of(commands)) })
+    }
+
+    fn runs_of(&self, commands: &[usize]) -> Vec<u64> {
+        let runs = commands.iter().filter_map(|&number| Some(self.commands.get(number)?.run));
+        runs.collect::<BTreeSet<u64>>().into_iter().collect()
+    }
+
+    /// Returns the commands that an undo of `runs` switches off, the last one first. A run of which nothing can be undone
+    /// stays in effect, unless other runs are undone with it.
+    pub(super) fn commands_to_undo(&self, runs: &[u64], has_edits: bool) -> Vec<usize> {
+        let live = self.live_commands(runs);
+        if live.is_empty() && !has_edits && runs.len() < 2 {
+            return live;
+        }
+        let is_meant = |recorded: &Recorded| recorded.is_on && runs.contains(&recorded.run);
+        let numbers = (0..self.commands.len()).rev();
+        numbers.filter(|&number| self.commands.get(number).is_some_and(is_meant)).collect()
     }
 
     /// Returns the commands of `runs` that are in effect, the last one first.
@@ -167,9 +197,10 @@ impl Record {
             }
             let Some(run) = runs.last_mut() else { continue };
             let shown = recorded.changes.iter().filter(|change| !change.is_product());
-            run.files.extend(shown.map(|change| change.path.clone()));
-            run.lost.extend(recorded.lost.iter().cloned());
-            run.is_on |= recorded.is_on && !recorded.changes.is_empty();
+            run.files.extend(names::all_shown(shown.map(|change| &change.path)));
+            run.lost.extend(names::all_shown(&recorded.lost));
+            // Also if nothing of it can be undone: an undo must say that rather than undo an older run.
+            run.is_on |= recorded.is_on;
         }
         for run in &mut runs {
             for paths in [&mut run.files, &mut run.lost] {

@@ -1,20 +1,25 @@
 //! Changes paths from one kept state to another, without following links.
 //!
-//! Each path is changed only if it holds the expected state, so an interrupted restoration can be repeated.
+//! Each path is changed only if it holds the expected state, so an interrupted restoration can be repeated. A file whose
+//! content is not stored is never deleted or overwritten, but moved aside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt as _};
 use emend_agent::environment::FilePath;
 use emend_edit::ContentHash;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, mknodat, openat, readlinkat, statat};
 
+use super::aside::Aside;
+use super::names::{self, on_disk, text_of};
 use super::node::{Content, Node};
 use super::pack::Pack;
-use super::scan::{mode_of, parent_of};
+use super::scan::{mode_of, parent_of, stamp};
 use crate::files::temp_files::{UNFINISHED, temporary_name};
 use crate::files::{RootFiles, is_absence, sync_directory};
 
@@ -40,26 +45,38 @@ pub(super) enum Switched {
 }
 
 /// Restores paths, all of one command, sorted. Returns the outcomes in the same order.
-pub(super) fn restore(files: &RootFiles, pack: &mut Pack, switches: &[Switch<'_>]) -> io::Result<Vec<Switched>> {
-    let places = Places::of(files);
+///
+/// A path that the system does not permit to change is left alone, and does not keep others from being restored.
+pub(super) fn restore(
+    files: &RootFiles,
+    pack: &mut Pack,
+    aside: &Aside,
+    switches: &[Switch<'_>],
+) -> io::Result<Vec<Switched>> {
+    let places = Places::of(files, aside);
     let mut restore = Restore { places, pack, dirty: BTreeMap::new(), n_written: 0 };
     let mut outcomes = Vec::with_capacity(switches.len());
     for switch in switches {
-        outcomes.push(restore.places.look(switch)?);
+        outcomes.push(permitted(switch, restore.places.look(switch), Switched::LeftAlone)?);
     }
+    keep_moved_branches(files, switches, &mut outcomes);
     // Contents of directories go before the directories, and come after them.
     for (switch, outcome) in switches.iter().zip(&mut outcomes).rev() {
         let replaces = switch
             .from
             .zip(switch.to)
             .is_some_and(|(from, to)| from.content.is_like(&to.content) && !matches!(from.content, Content::Link(_)));
-        if *outcome == Switched::Done && switch.from.is_some() && !replaces && !restore.remove(switch)? {
+        if *outcome == Switched::Done
+            && switch.from.is_some()
+            && !replaces
+            && !permitted(switch, restore.remove(switch), false)?
+        {
             *outcome = Switched::LeftAlone;
         }
     }
     for (switch, outcome) in switches.iter().zip(&mut outcomes) {
         if let (Switched::Done, Some(to)) = (*outcome, switch.to)
-            && !restore.create(switch, to)?
+            && !permitted(switch, restore.create(switch, to), false)?
         {
             *outcome = Switched::LeftAlone;
         }
@@ -67,7 +84,7 @@ pub(super) fn restore(files: &RootFiles, pack: &mut Pack, switches: &[Switch<'_>
     // Last, because a directory without write permission takes no files.
     for (switch, outcome) in switches.iter().zip(&mut outcomes).rev() {
         if let (true, Some(to)) = (*outcome != Switched::LeftAlone, switch.to)
-            && restore.set_mode(switch, to)?
+            && permitted(switch, restore.set_mode(switch, to), false)?
         {
             *outcome = Switched::Done;
         }
@@ -76,22 +93,77 @@ pub(super) fn restore(files: &RootFiles, pack: &mut Pack, switches: &[Switch<'_>
     Ok(outcomes)
 }
 
+/// Returns `refused` if the system did not permit a change. Any other error names the path.
+fn permitted<T>(switch: &Switch<'_>, done: io::Result<T>, refused: T) -> io::Result<T> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(refused),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", names::shown(switch.path)))),
+        done => done,
+    }
+}
+
+/// Leaves a repository alone in which a branch was moved or made since: its other branches and its index belong together.
+fn keep_moved_branches(files: &RootFiles, switches: &[Switch<'_>], outcomes: &mut [Switched]) {
+    let repository = |switch: &Switch<'_>| names::repository(switch.path).map(|(directory, _)| directory.to_owned());
+    let is_left = |(switch, outcome): &(&Switch<'_>, &Switched)| {
+        **outcome == Switched::LeftAlone && names::is_branch(switch.path)
+    };
+    let mut moved: BTreeSet<String> =
+        switches.iter().zip(&*outcomes).filter(is_left).filter_map(|(switch, _)| repository(switch)).collect();
+    let is_known = |path: &FilePath| switches.binary_search_by(|switch| switch.path.cmp(path)).is_ok();
+    let mut left_whole = BTreeSet::new();
+    for switch in switches.iter().filter(|switch| switch.to.is_none()) {
+        let Some((directory, "")) = names::repository(switch.path) else { continue };
+        // The whole repository would go.
+        let heads = switch.path.join("refs").join("heads");
+        let found = files.directory().read_dir(&*on_disk(heads.as_str())).into_iter().flatten().flatten();
+        let has_more =
+            found.map(|entry| heads.join(&text_of(entry.file_name().as_bytes()))).any(|path| !is_known(&path));
+        if has_more || moved.contains(directory) {
+            left_whole.insert(directory.to_owned());
+        }
+    }
+    moved.extend(left_whole.iter().cloned());
+    for (switch, outcome) in switches.iter().zip(outcomes) {
+        let Some(directory) = repository(switch).filter(|directory| moved.contains(directory)) else { continue };
+        if names::is_branch(switch.path) || names::is_note(switch.path) || left_whole.contains(&directory) {
+            *outcome = Switched::LeftAlone;
+        }
+    }
+}
+
+/// Makes a change in a directory. If the directory permits no changes, its owner permits them meanwhile.
+fn in_writable<T>(directory: &Dir, change: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let refused = match change() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
+        done => return done,
+    };
+    let mode = Mode::from_raw_mode(fstat(directory)?.st_mode & 0o7777);
+    if mode.contains(Mode::WUSR | Mode::XUSR) || fchmod(directory, mode | Mode::RWXU).is_err() {
+        return Err(refused);
+    }
+    let done = change();
+    fchmod(directory, mode)?;
+    done
+}
+
 /// The directories of paths.
 pub(super) struct Places<'a> {
     files: &'a RootFiles,
+    aside: &'a Aside,
     /// The directory of the last path.
     last: Option<(FilePath, Arc<Dir>)>,
 }
 
 impl<'a> Places<'a> {
-    pub(super) fn of(files: &'a RootFiles) -> Self {
-        Self { files, last: None }
+    pub(super) fn of(files: &'a RootFiles, aside: &'a Aside) -> Self {
+        Self { files, aside, last: None }
     }
 
     /// Returns the mode bits of a path; `None` if nothing is there.
     pub(super) fn mode(&mut self, path: &FilePath) -> io::Result<Option<u32>> {
         let Some(parent) = self.parent(path)? else { return Ok(None) };
-        Ok(statat(&*parent, path.name(), AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| mode_of(&found)))
+        Ok(statat(&*parent, &*on_disk(path.name()), AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| mode_of(&found)))
     }
 
     /// Returns the directory that holds `path`; `None` if it does not exist or a link is on the way.
@@ -111,9 +183,9 @@ impl<'a> Places<'a> {
     /// Compares the present state with both states of a switch.
     pub(super) fn look(&mut self, switch: &Switch<'_>) -> io::Result<Switched> {
         let parent = self.parent(switch.path)?;
-        let name = switch.path.name();
+        let name = on_disk(switch.path.name());
         let found = match &parent {
-            Some(parent) => match statat(&**parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Some(parent) => match statat(&**parent, &*name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(found) => Some(found),
                 Err(rustix::io::Errno::NOENT) => None,
                 Err(error) => return Err(error.into()),
@@ -124,29 +196,23 @@ impl<'a> Places<'a> {
             return Ok(match (switch.from, switch.to) {
                 (_, None) => Switched::Before,
                 (None, Some(_)) => Switched::Done,
+                // The restoration was interrupted.
+                (Some(from), Some(_)) if self.aside.has(from) => Switched::Done,
                 (Some(_), Some(_)) => Switched::LeftAlone,
             });
         };
-        let size = u64::try_from(found.st_size).unwrap_or_default();
+        let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+        if let (Some(from), Some(to)) = (switch.from, switch.to)
+            && (&from.content, from.marks()) == (&to.content, to.marks())
+            && is_file
+        {
+            // Only the mode bits differ. The content may be another one by now.
+            return Ok(Switched::Before);
+        }
         let mut hash = None;
-        let mut holds = |node: Option<&Node>| -> io::Result<bool> {
-            let Some(node) = node else { return Ok(false) };
-            Ok(match (&node.content, FileType::from_raw_mode(found.st_mode)) {
-                (Content::File { blob: Some(blob), .. }, FileType::RegularFile) => {
-                    blob.len == size && {
-                        if hash.is_none() {
-                            hash = Some(hash_of(&parent, name)?);
-                        }
-                        hash.flatten() == Some(blob.hash)
-                    }
-                }
-                (Content::File { blob: None, .. }, FileType::RegularFile) => node.size == size,
-                (Content::Link(target), FileType::Symlink) => {
-                    readlinkat(&*parent, name, Vec::new())?.to_str() == Ok(target)
-                }
-                (Content::Directory | Content::Crowd, FileType::Directory) => true,
-                _ => false,
-            })
+        let mut holds = |node: Option<&Node>| match node {
+            Some(node) => holds(&parent, &name, &found, node, &mut hash),
+            None => Ok(false),
         };
         // If both sides have the same content, only the mode differs.
         Ok(match (holds(switch.to)?, holds(switch.from)?) {
@@ -155,6 +221,35 @@ impl<'a> Places<'a> {
             (false, false) => Switched::LeftAlone,
         })
     }
+}
+
+/// Returns whether the path `name` of `parent` is as a node says. `hash` is that of the content once it is known.
+fn holds(
+    parent: &Dir,
+    name: &OsStr,
+    found: &Stat,
+    node: &Node,
+    hash: &mut Option<Option<ContentHash>>,
+) -> io::Result<bool> {
+    let marks = stamp(found);
+    Ok(match (&node.content, FileType::from_raw_mode(found.st_mode)) {
+        (Content::File { blob: Some(blob), .. }, FileType::RegularFile) => {
+            blob.len == marks.size && {
+                if hash.is_none() {
+                    *hash = Some(hash_of(parent, name)?);
+                }
+                hash.flatten() == Some(blob.hash)
+            }
+        }
+        (Content::File { blob: None, .. }, FileType::RegularFile) => {
+            (node.size, node.modified) == (marks.size, marks.modified)
+        }
+        (Content::Link(target), FileType::Symlink) => {
+            text_of(readlinkat(parent, name, Vec::new())?.to_bytes()) == *target
+        }
+        (Content::Directory | Content::Crowd, FileType::Directory) | (Content::Fifo, FileType::Fifo) => true,
+        _ => false,
+    })
 }
 
 struct Restore<'a> {
@@ -178,14 +273,18 @@ impl Restore<'_> {
     /// Removes the present state. Returns false if a directory still has entries.
     fn remove(&mut self, switch: &Switch<'_>) -> io::Result<bool> {
         let Some(parent) = self.places.parent(switch.path)? else { return Ok(true) };
-        let is_directory = switch.from.is_some_and(|from| matches!(from.content, Content::Directory | Content::Crowd));
-        let done = match is_directory {
-            true => parent.remove_dir(switch.path.name()),
-            false => parent.remove_file(switch.path.name()),
-        };
+        let name = on_disk(switch.path.name());
+        let done = in_writable(&parent, || match switch.from {
+            Some(from) if matches!(from.content, Content::Directory | Content::Crowd) => {
+                parent.remove_dir(&*name).map(|()| true)
+            }
+            Some(from) if from.marks().is_some() => self.places.aside.take(&parent, &name, from),
+            _ => parent.remove_file(&*name).map(|()| true),
+        });
         match done {
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => return Ok(false),
             Err(error) if !is_absence(&error) => return Err(error),
+            Ok(false) => return Ok(false),
             _ => {}
         }
         self.note(switch.path, parent);
@@ -197,7 +296,7 @@ impl Restore<'_> {
         let Some(parent) = self.places.parent(switch.path)? else {
             // A directory above was removed since, for example by the user: it is made again with the default mode.
             let Some(above) = switch.path.parent() else { return Ok(false) };
-            match self.places.files.directory().create_dir_all(above.as_str()) {
+            match self.places.files.directory().create_dir_all(&*on_disk(above.as_str())) {
                 Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory) => {
                     return Ok(false);
                 }
@@ -205,47 +304,78 @@ impl Restore<'_> {
             }
             return if self.places.parent(switch.path)?.is_some() { self.create(switch, to) } else { Ok(false) };
         };
-        let name = switch.path.name();
-        match &to.content {
-            Content::Directory | Content::Crowd => match parent.create_dir(name) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            },
-            Content::Link(target) => match rustix::fs::symlinkat(target.as_str(), &*parent, name) {
-                Err(rustix::io::Errno::EXIST) => return Ok(false),
-                done => done?,
-            },
-            Content::File { blob: None, .. } => return Ok(false),
-            Content::File { blob: Some(blob), .. } => {
-                let content = self.pack.read(blob)?;
-                let temporary = temporary_name(name, UNFINISHED);
-                let written = (|| {
-                    // Readable by nobody else until it has its mode.
-                    let mut options = OpenOptions::new();
-                    options.write(true).create_new(true);
-                    cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
-                    let mut file = parent.open_with(&temporary, &options)?;
-                    file.write_all(&content)?;
-                    file.set_permissions(Permissions::from_mode(to.mode))?;
-                    let file = file.into_std();
-                    if to.is_product {
-                        let since = Duration::from_nanos(u64::try_from(to.modified).unwrap_or_default());
-                        file.set_modified(UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH))?;
-                    }
-                    self.n_written += 1;
-                    if self.n_written <= SYNCED_ONE_BY_ONE_MAX {
-                        file.sync_all()?;
-                    }
-                    parent.rename(&temporary, &parent, name)
-                })();
-                if let Err(error) = written {
-                    let _ = parent.remove_file(&temporary);
-                    return Err(error);
-                }
+        let name = on_disk(switch.path.name());
+        // Nothing that is not stored is overwritten.
+        if let Some(from) = switch.from.filter(|from| from.marks().is_some() && from.content.is_like(&to.content)) {
+            let is_there = statat(&*parent, &*name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+            if is_there && !in_writable(&parent, || self.places.aside.take(&parent, &name, from))? {
+                return Ok(false);
             }
         }
-        self.note(switch.path, parent);
-        Ok(true)
+        let is_made = match &to.content {
+            Content::Directory | Content::Crowd => {
+                match in_writable(&parent, || parent.create_dir(&*name)) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                    _ => {}
+                }
+                true
+            }
+            Content::Link(target) => made(in_writable(&parent, || {
+                rustix::fs::symlinkat(&*on_disk(target), &*parent, &*name).map_err(io::Error::from)
+            }))?,
+            Content::Fifo => made(in_writable(&parent, || {
+                let mode = Mode::from_raw_mode(to.mode);
+                mknodat(&*parent, &*name, FileType::Fifo, mode, 0).map_err(io::Error::from)
+            }))?,
+            Content::Special => false,
+            Content::File { blob: None, .. } => in_writable(&parent, || self.places.aside.give(&parent, &name, to))?,
+            Content::File { blob: Some(blob), .. } => {
+                let content = self.pack.read(blob)?;
+                let found = statat(&*parent, &*name, AtFlags::SYMLINK_NOFOLLOW).ok();
+                if found.is_some_and(|found| stamp(&found).links > 1) && switch.from.is_some() {
+                    write_through(&parent, &name, &content)?;
+                } else {
+                    in_writable(&parent, || self.write(&parent, switch.path, to, &content))?;
+                    self.n_written += 1;
+                }
+                true
+            }
+        };
+        if is_made {
+            self.note(switch.path, parent);
+        }
+        Ok(is_made)
+    }
+
+    /// Writes a file whole, then gives it its name.
+    fn write(&self, parent: &Dir, path: &FilePath, to: &Node, content: &[u8]) -> io::Result<()> {
+        let name = &*on_disk(path.name());
+        // Build tools and git compare times.
+        let keeps_time = to.is_product || names::repository(path).is_some();
+        self.places.files.sweep_once(path.parent().unwrap_or_default(), parent);
+        let temporary = temporary_name(&name.to_string_lossy(), UNFINISHED);
+        let written = (|| {
+            // Readable by nobody else until it has its mode.
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true);
+            cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let mut file = parent.open_with(&temporary, &options)?;
+            file.write_all(content)?;
+            file.set_permissions(Permissions::from_mode(to.mode))?;
+            let file = file.into_std();
+            if keeps_time {
+                let since = Duration::from_nanos(u64::try_from(to.modified).unwrap_or_default());
+                file.set_modified(UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH))?;
+            }
+            if self.n_written < SYNCED_ONE_BY_ONE_MAX {
+                file.sync_all()?;
+            }
+            parent.rename(&temporary, parent, name)
+        })();
+        if written.is_err() {
+            let _ = parent.remove_file(&temporary);
+        }
+        written
     }
 
     /// Sets the mode of a path, unless it was changed since. Returns whether it was set.
@@ -254,14 +384,14 @@ impl Restore<'_> {
             return Ok(false);
         }
         let Some(parent) = self.places.parent(switch.path)? else { return Ok(false) };
-        let name = switch.path.name();
-        let found = statat(&*parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let name = on_disk(switch.path.name());
+        let found = statat(&*parent, &*name, AtFlags::SYMLINK_NOFOLLOW)?;
         let mode = mode_of(&found);
         let is_expected = switch.from.is_none_or(|from| from.mode == mode || !from.content.is_like(&to.content));
         if mode == to.mode || !is_expected || FileType::from_raw_mode(found.st_mode) == FileType::Symlink {
             return Ok(false);
         }
-        parent.set_permissions(name, Permissions::from_mode(to.mode))?;
+        parent.set_permissions(&*name, Permissions::from_mode(to.mode))?;
         Ok(true)
     }
 
@@ -281,7 +411,7 @@ impl Restore<'_> {
 }
 
 /// Returns the hash of a file; `None` if it cannot be read.
-fn hash_of(parent: &Dir, name: &str) -> io::Result<Option<ContentHash>> {
+fn hash_of(parent: &Dir, name: &OsStr) -> io::Result<Option<ContentHash>> {
     let mut content = Vec::new();
     match parent.open_with(name, &crate::files::reading()) {
         Ok(mut file) => file.read_to_end(&mut content)?,
@@ -289,4 +419,21 @@ fn hash_of(parent: &Dir, name: &str) -> io::Result<Option<ContentHash>> {
         Err(error) => return Err(error),
     };
     Ok(Some(ContentHash::of(&content)))
+}
+
+/// Returns false if something is in the way of a new entry.
+fn made(done: io::Result<()>) -> io::Result<bool> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        done => done.map(|()| true),
+    }
+}
+
+/// Writes a file in place, because it has other hard links that must not be separated from it.
+fn write_through(parent: &Dir, name: &OsStr, content: &[u8]) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = std::fs::File::from(openat(parent, name, flags, Mode::empty())?);
+    file.write_all(content)?;
+    file.set_len(content.len() as u64)?;
+    file.sync_all()
 }

@@ -1,9 +1,8 @@
 //! Walks the whole tree for the keeper: files, links and directories with their marks, ignored ones included.
 //!
-//! Only `.git` directories and the state directory are left out. An ignored directory with many entries, such as one of
-//! dependencies or build products, is one entry, and so is a directory that cannot be read.
+//! Only the state directory is left out. An ignored directory with many entries, such as one of dependencies or build
+//! products, is one entry, and so is a directory that cannot be read, and the object store of a large repository.
 
-use std::ffi::CString;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -15,12 +14,17 @@ use emend_agent::environment::gitignore::IgnoreRules;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
+use super::names::{self, on_disk, text_of};
 use super::node::{Content, Entry, Stamp};
 use crate::files::directory::{Kind, Reader, is_exhausted};
 use crate::files::{RootFiles, is_absence, read_entry};
 
 /// Maximum number of entries of an ignored directory whose content is kept.
 pub(super) const CROWD: usize = 2_000;
+
+/// The same for the object store of a repository, and the maximum number of bytes in it.
+const OBJECTS: usize = 10_000;
+const OBJECT_BYTES_MAX: u64 = 256 << 20;
 
 /// Upper limit of threads.
 const THREADS_MAX: usize = 8;
@@ -31,6 +35,7 @@ const CLOCK_PRECISION: Duration = Duration::from_millis(50);
 const COARSE_PRECISION: Duration = Duration::from_secs(2);
 
 const GITIGNORE: &str = ".gitignore";
+const GIT: &str = ".git";
 
 /// Returns all paths below the root in order, files without their contents. `skipped` is device and inode of a directory
 /// to leave out.
@@ -87,7 +92,7 @@ pub(super) fn parent_of(files: &RootFiles, path: &FilePath) -> io::Result<Option
     let mut directory = files.directory().try_clone()?;
     for name in parent.as_str().split('/').filter(|name| !name.is_empty()) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match openat(&directory, name, flags, Mode::empty()) {
+        match openat(&directory, &*on_disk(name), flags, Mode::empty()) {
             Ok(inner) => directory = Dir::from_std_file(inner.into()),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -201,7 +206,7 @@ impl Walk {
         reader: &mut Reader,
         found: &mut Vec<Entry>,
     ) -> io::Result<(Vec<Job>, u64)> {
-        let (directory, entries) = reader.enter(&job.parent, &job.name)?;
+        let (directory, entries) = reader.enter_as(&job.parent, &on_disk(&job.name), |name| Some(text_of(name)))?;
         let n_entries = entries.len() as u64;
         let directory = Arc::new(directory);
         let has_rules = entries.iter().any(|(name, _)| name == GITIGNORE);
@@ -218,7 +223,7 @@ impl Walk {
             };
             if !is_directory {
                 found.push(entry);
-            } else if is_ignored {
+            } else if is_ignored || name == GIT {
                 self.ignored(&directory, &name, entry, reader, found)?;
             } else {
                 let (parent, entry) = (Arc::clone(&directory), Some(entry));
@@ -228,7 +233,8 @@ impl Walk {
         Ok((inner, n_entries))
     }
 
-    /// Takes an ignored directory with its content, or as one entry if it is too large.
+    /// Takes an ignored directory or a repository with its content, or as one entry if it is too large. The object store of
+    /// a repository counts on its own.
     fn ignored(
         &self,
         parent: &Arc<Dir>,
@@ -238,14 +244,18 @@ impl Walk {
         found: &mut Vec<Entry>,
     ) -> io::Result<()> {
         let n_before = found.len();
+        let is_store = names::is_object(&top.path);
+        let n_max = if is_store { OBJECTS } else { CROWD };
+        let (mut stores, mut n_bytes) = (Vec::new(), 0);
         let mut ahead = vec![(Arc::clone(parent), name.to_owned(), n_before)];
         found.push(top.clone());
         while let Some((parent, name, at)) = ahead.pop() {
-            let listed = reader.enter(&parent, &name).and_then(|(directory, entries)| {
+            let entered = reader.enter_as(&parent, &on_disk(&name), |name| Some(text_of(name)));
+            let listed = entered.and_then(|(directory, entries)| {
                 let path = found.get(at).map(|entry| entry.path.clone()).unwrap_or_default();
                 let directory = Arc::new(directory);
                 let inner = entries.into_iter().map(|(name, _)| {
-                    let entry = self.entry(&directory, &name, path.join(&name), true)?;
+                    let entry = self.entry(&directory, &name, path.join(&name), top.is_product)?;
                     Ok((name, entry))
                 });
                 Ok((Arc::clone(&directory), inner.collect::<io::Result<Vec<_>>>()?))
@@ -263,7 +273,10 @@ impl Walk {
             if let Some(entry) = found.get_mut(at) {
                 entry.stamp.size = entries.len() as u64;
             }
-            if found.len() - n_before + entries.len() > CROWD {
+            if is_store {
+                n_bytes += entries.iter().filter_map(|(_, entry)| Some(entry.as_ref()?.0.stamp.size)).sum::<u64>();
+            }
+            if found.len() - n_before + entries.len() > n_max || n_bytes > OBJECT_BYTES_MAX {
                 let n_top = found.get(n_before).map_or(0, |entry| entry.stamp.size);
                 found.truncate(n_before);
                 found.push(Entry { content: Content::Crowd, stamp: Stamp { size: n_top, ..top.stamp }, ..top });
@@ -271,17 +284,24 @@ impl Walk {
             }
             for (name, entry) in entries {
                 let Some((entry, is_directory)) = entry else { continue };
+                if is_directory && !is_store && names::is_object(&entry.path) {
+                    stores.push((Arc::clone(&directory), name, entry));
+                    continue;
+                }
                 if is_directory {
                     ahead.push((Arc::clone(&directory), name, found.len()));
                 }
                 found.push(entry);
             }
         }
+        for (parent, name, store) in stores {
+            self.ignored(&parent, &name, store, reader, found)?;
+        }
         Ok(())
     }
 
-    /// Returns the entry `name` of a directory and whether it is a directory; `None` for special files, `.git` and the
-    /// state directory, and for an entry that was deleted since it was listed.
+    /// Returns the entry `name` of a directory and whether it is a directory; `None` for the state directory, and for an
+    /// entry that was deleted since it was listed.
     fn entry(
         &self,
         directory: &Dir,
@@ -289,10 +309,8 @@ impl Walk {
         path: FilePath,
         is_product: bool,
     ) -> io::Result<Option<(Entry, bool)>> {
-        if name == ".git" {
-            return Ok(None);
-        }
-        let found = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let name = on_disk(name);
+        let found = match statat(directory, &*name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => found,
             Err(Errno::NOENT) => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -301,17 +319,18 @@ impl Walk {
             FileType::RegularFile => Content::File { blob: None, is_text: false },
             FileType::Directory if id(&found) == self.skipped => return Ok(None),
             FileType::Directory => Content::Directory,
-            FileType::Symlink => match readlinkat(directory, name, Vec::new()).map(CString::into_string) {
-                Ok(Ok(target)) => Content::Link(target),
-                _ => return Ok(None),
+            FileType::Symlink => match readlinkat(directory, &*name, Vec::new()) {
+                Ok(target) => Content::Link(text_of(target.to_bytes())),
+                Err(_) => return Ok(None),
             },
-            _ => return Ok(None),
+            FileType::Fifo => Content::Fifo,
+            _ => Content::Special,
         };
         let is_directory = content == Content::Directory;
         let mut stamp = stamp(&found);
         if is_directory {
             // A directory changes with its entries, which are compared themselves.
-            (stamp.size, stamp.modified, stamp.changed) = (0, 0, 0);
+            (stamp.size, stamp.modified, stamp.changed, stamp.links) = (0, 0, 0, 0);
         } else if !is_settled(stamp.changed, self.now) {
             stamp.changed = 0;
         }
@@ -339,5 +358,6 @@ pub(super) fn stamp(found: &Stat) -> Stamp {
         modified: time(found.st_mtime as i64, found.st_mtime_nsec as i64),
         changed: time(found.st_ctime as i64, found.st_ctime_nsec as i64),
         inode: found.st_ino as u64,
+        links: found.st_nlink as u64,
     }
 }

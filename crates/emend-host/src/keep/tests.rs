@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -25,6 +25,8 @@ use crate::local::LocalEnvironment;
 use crate::state::StateDir;
 use crate::test_support::covers;
 
+#[cfg(target_os = "linux")]
+mod apart;
 mod killed;
 #[cfg(target_os = "linux")]
 mod processes;
@@ -45,6 +47,8 @@ fn tree_of(root: &Path) -> Tree {
             } else if found.is_dir() {
                 collect(root, &path, tree);
                 "directory".to_owned()
+            } else if found.file_type().is_fifo() {
+                "pipe".to_owned()
             } else {
                 String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()
             };
@@ -166,8 +170,14 @@ impl Open {
 /// Runs a command, undoes it in the same process or in a later one, and redoes it.
 #[track_caller]
 fn check_undone(command: &str) {
+    check_undone_in(Project::usual, command);
+}
+
+/// As [`check_undone`], in a project that `make` returns.
+#[track_caller]
+fn check_undone_in(make: impl Fn() -> Project, command: &str) {
     for is_later in [false, true] {
-        let project = Project::usual();
+        let project = make();
         let before = project.tree();
         let mut open = project.open();
         let data = open.shell(command);

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use emend_agent::environment::{
-    CopyChange, CopyChangeKind, CopyKeeper, EnvError, FileKeeper, FilePath, KeptChange, KeptChangeKind, KeptPreview,
-    KeptRestored, KeptRun, UndoStep,
+    CopyChange, CopyChangeKind, CopyKeeper, EnvError, FileKeeper, FilePath, KeptChange, KeptChangeKind,
+    KeptInterrupted, KeptPreview, KeptRestored, KeptRun, UndoStep,
 };
 use emend_llm::{BoxFuture, Clock as _};
 
@@ -87,6 +87,10 @@ impl FileKeeper for LocalKeeper {
     fn preview<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<KeptPreview>, EnvError>> {
         let runs = runs.to_vec();
         self.run("reading what commands changed", move |keeper, files| keeper.preview(files, &runs))
+    }
+
+    fn interrupted(&self) -> Option<KeptInterrupted> {
+        lock(&self.keeper).interrupted()
     }
 
     fn undone(&self) -> Vec<u64> {
