@@ -12,6 +12,7 @@ use emend_agent::approval::{
     Action, Approval, ApprovalRequest, Approver, CommandLine, Policy, Rule, Target, ToolEffect, Verdict,
     is_command_tool,
 };
+use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
 use emend_agent::profile::{Profile, check_tool_name};
 use emend_agent::tools::Shell;
@@ -24,7 +25,7 @@ use crate::failure::Failure;
 use crate::settings::{Settings, Source, Sourced};
 use crate::terminal;
 use crate::tool_set;
-use crate::visible::visible;
+use crate::visible::visible_whole;
 
 /// Files that run code on the user's machine later, or that hold the rules themselves. A write to one is asked about,
 /// unless a rule allows this path. The names also match on file systems that ignore case.
@@ -186,7 +187,11 @@ fn advice(settings: &Settings, request: &ApprovalRequest) -> Result<Vec<String>,
         // A patch that was sent as a command is an edit.
         let tool = if is_command_tool(tool) { "apply_patch" } else { tool };
         let files = request.detail["files"].as_array().cloned().unwrap_or_else(|| vec![request.detail.clone()]);
-        let paths: Vec<String> = files.iter().filter_map(|file| file["filePath"].as_str()).map(str::to_owned).collect();
+        let mut paths: Vec<String> =
+            files.iter().filter_map(|file| file["filePath"].as_str()).map(str::to_owned).collect();
+        // A move also takes a file away from its old path.
+        let from = request.arguments["from"].as_str().and_then(FilePath::clean);
+        paths.extend(from.filter(|_| tool == "move_file").map(|from| from.to_string()));
         let rules = paths.iter().map(|path| format!("{tool}:{path}")).collect();
         (tool, ToolEffect::Writes, Target { paths, ..Target::default() }, rules)
     } else {
@@ -279,6 +284,9 @@ fn prompted(request: &ApprovalRequest) -> String {
     question(request) + "\n" + PROMPT
 }
 
+/// A question with more lines tells their number, because the first ones may have left the screen.
+const LONG_LINES: usize = 20;
+
 /// Returns the text that describes a call.
 pub(crate) fn question(request: &ApprovalRequest) -> String {
     let detail = |name: &str| request.detail[name].as_str().filter(|text| !text.is_empty());
@@ -302,8 +310,11 @@ pub(crate) fn question(request: &ApprovalRequest) -> String {
             lines.extend(arguments.map(|(name, value)| format!("    {name}: {}", shown(value))));
         }
     }
+    if lines.len() > LONG_LINES {
+        lines.push(format!("  ({} lines; scroll up to read all)", lines.len() - 1));
+    }
     // Text of the model must not move the cursor or hide part of the question.
-    let lines: Vec<String> = lines.iter().map(|line| visible(line)).collect();
+    let lines: Vec<String> = lines.iter().map(|line| visible_whole(line)).collect();
     lines.join("\n")
 }
 
@@ -442,6 +453,11 @@ mod tests {
         };
         assert_eq!(edit("write_file", ".envrc", &plain), Ok(vec!["--allow 'write_file:.envrc'".to_owned()]));
         assert_eq!(edit("Bash", ".envrc", &plain), Ok(vec!["--allow 'apply_patch:.envrc'".to_owned()]));
+        let moved = json!({ "from": ".git/config", "to": "cfg" });
+        let detail = json!({ "fileDiff": "+a\n", "filePath": "cfg" });
+        let moved = ApprovalRequest { tool_name: "move_file".to_owned(), arguments: moved, ..request(detail) };
+        let flags = ["--allow 'move_file:cfg'", "--allow 'move_file:.git/config'"].map(str::to_owned);
+        assert_eq!(advice(&plain, &moved), Ok(flags.to_vec()));
         let fetch = ApprovalRequest { tool_name: "web_fetch".to_owned(), ..request(Value::Null) };
         assert_eq!(advice(&plain, &fetch), Ok(vec!["--allow 'web_fetch'".to_owned()]));
     }
@@ -451,6 +467,10 @@ mod tests {
         let detail = json!({"command": "make\n\u{1b}[2Jrm -rf /", "workingDir": "src", "description": "Build"});
         let expected = format!("? shell wants to run in src:\n    make\n    \\u{{1b}}[2Jrm -rf /\n  (Build)\n{PROMPT}");
         assert_eq!(prompted(&request(detail)), expected);
+        let hidden = question(&request(json!({"command": "r\u{200b}m\u{200d} x\u{e0041}"})));
+        assert!(hidden.ends_with("    r\\u{200b}m\\u{200d} x\\u{e0041}"), "{hidden}");
+        let long = question(&request(json!({"command": "echo\n".repeat(400)})));
+        assert!(long.ends_with("    echo\n  (400 lines; scroll up to read all)"), "{long}");
         let expected = format!("? shell wants to make this change:\n    -a\n    +b\n{PROMPT}");
         assert_eq!(prompted(&request(json!({"fileDiff": "-a\n+b\n"}))), expected);
         assert_eq!(

@@ -12,16 +12,33 @@ pub(crate) fn visible(line: &str) -> String {
         match char {
             '\t' => text.push(char),
             char if char.is_control() => text.extend(char.escape_default()),
-            char if turns(char) => text.extend(char.escape_unicode()),
+            char if turns(char) || hides(char) => text.extend(char.escape_unicode()),
             char => text.push(char),
         }
     }
     text
 }
 
+/// As [`visible`], with the characters that join others escaped, too: in a question, every character counts.
+pub(crate) fn visible_whole(line: &str) -> String {
+    visible(line).replace('\u{200c}', "\\u{200c}").replace('\u{200d}', "\\u{200d}")
+}
+
 /// Returns whether a character changes the direction of writing, which can make a command look like another one.
 fn turns(char: char) -> bool {
     matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Returns whether a character is drawn as nothing or as a blank, so that two different texts look the same. The joiners
+/// of letters and emoji are not among them.
+fn hides(char: char) -> bool {
+    matches!(
+        char,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// Escapes the control characters of a text of several lines, see [`visible`].
@@ -110,6 +127,9 @@ mod tests {
             ("a\r\nb\rc\td\u{7f}", "a\nb\\rc\td\\u{7f}"),
             ("a\u{202e}b", "a\\u{202e}b"),
             ("grün 日本\n", "grün 日本\n"),
+            ("r\u{200b}m\u{ad}\u{feff}", "r\\u{200b}m\\u{ad}\\u{feff}"),
+            ("\u{3164}\u{115f}\u{e0041}", "\\u{3164}\\u{115f}\\u{e0041}"),
+            ("👩\u{200d}💻", "👩\u{200d}💻"),
         ] {
             assert_eq!((guarded(text, true).as_str(), guarded(text, false).as_str()), (expected, text));
         }

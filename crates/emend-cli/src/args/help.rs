@@ -138,8 +138,9 @@ Formats:
 Without --format the format is detected: JSON by its fields, other text by the first line that only
 v4a or only unified uses.
 
-Either all files are written or none. If the command is killed halfway, the next emend command in
-the same directory completes or reverts the patch.
+Either all files are written or none. If the command is killed halfway, the next emend command that
+reads or changes the files of the project completes or reverts the patch, such as patch, run, chat,
+review, undo and checkpoints. config, diff, sessions, tools list and patch --check leave it.
 
 Exit status:
   0  Success (with --check: the patch applies)

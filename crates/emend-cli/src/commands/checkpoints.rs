@@ -93,7 +93,7 @@ pub(crate) async fn rollback_scoped(root: &Path, run: u64, check: bool) -> Resul
     since(&project, run)?;
     let request = RollbackRequest { runs: vec![run], preview: check, ..RollbackRequest::default() };
     let files = project.workspace.rollback(&request).await?.files;
-    if files.iter().all(|file| file.reverted == 0 && file.conflicts.is_empty()) {
+    if files.iter().all(|file| file.reverted == 0 && file.conflicts.is_empty() && !file.refused) {
         let others = project.workspace.other_changes_of_runs(&[run]).await?;
         if !others.is_empty() {
             let paths: Vec<String> = others.iter().map(|change| change.path.to_string()).collect();
@@ -112,6 +112,9 @@ pub(crate) async fn rollback_scoped(root: &Path, run: u64, check: bool) -> Resul
             stdout.write_own(&text_diff::coloured(Painter::stdout(), file.file_path.as_str(), before, after))?;
         } else if !check && file.reverted > 0 {
             writeln!(stdout, "restored {name}")?;
+        }
+        if file.refused {
+            writeln!(stdout, "kept {name}: {NOT_PERMITTED}")?;
         }
         match file.conflicts.len() {
             0 => {}
@@ -255,6 +258,8 @@ impl Undone {
                     lines.push(format!("withdrew the pending edits of {name}"));
                     continue;
                 }
+                // Other parts of the program cannot open a path that is not UTF-8.
+                (_, Some(None)) if name.contains("\\x") => format!("undid the change of {name}"),
                 (_, Some(None)) => format!("removed {name}"),
                 _ => format!("restored {name}"),
             });
@@ -265,6 +270,9 @@ impl Undone {
         Ok(Self { run, name: None, lines, by_commands })
     }
 }
+
+/// The reason why a file stays as it is.
+pub(crate) const NOT_PERMITTED: &str = "it has hard links, or the system does not permit to replace it";
 
 /// Returns a path on one line.
 fn shown(path: &FilePath) -> String {
@@ -305,6 +313,9 @@ pub(crate) fn report(undone: &Undone) -> Result<ExitCode, Failure> {
     }
     for path in &undone.run.kept {
         writeln!(stdout, "{}", folded(&format!("kept your later edits in {}", shown(path))))?;
+    }
+    for path in &undone.run.refused {
+        writeln!(stdout, "{}", folded(&format!("kept {}: {NOT_PERMITTED}", shown(path))))?;
     }
     write_lost(&mut stdout, "", &undone.run.lost)?;
     for (command, paths) in &undone.by_commands {

@@ -9,7 +9,7 @@ use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{FinishedStep, Mode, UndoneRun};
 
-use crate::commands::checkpoints::{Undone, report};
+use crate::commands::checkpoints::{NOT_PERMITTED, Undone, report};
 use crate::failure::Failure;
 use crate::project::{Project, RunNote};
 use crate::visible::{stdout, visible};
@@ -103,6 +103,7 @@ async fn reasons(project: &Project, undone: &UndoneRun) -> Vec<String> {
         };
         reasons.push(format!("{path} {reason}"));
     }
+    reasons.extend(undone.refused.iter().map(|path| format!("{path}: {NOT_PERMITTED}")));
     if !undone.lost.is_empty() {
         let lost: Vec<&str> = undone.lost.iter().map(FilePath::as_str).collect();
         reasons.push(format!("{} cannot be restored", lost.join(", ")));

@@ -38,6 +38,9 @@ mod held_back;
 mod hidden;
 #[cfg(test)]
 #[cfg(unix)]
+mod kept_apart;
+#[cfg(test)]
+#[cfg(unix)]
 mod kill;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
