@@ -41,18 +41,30 @@ pub(crate) fn check(config: &ServerConfig, headers: &HeaderMap) -> Result<Option
     if origin != "null" && config.allowed_origins.iter().any(|allowed| allowed == origin) {
         return Ok(Some(origin.to_owned()));
     }
-    let own = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    // The server itself speaks HTTP. Only a proxy in front of it, whose name is listed, serves its page by HTTPS.
+    let by_proxy = origin.strip_prefix("https://").filter(|_| is_listed(config, host));
+    let own = origin.strip_prefix("http://").or(by_proxy);
     if own.is_some_and(|own| own.eq_ignore_ascii_case(host)) { Ok(None) } else { Err(Denied::Origin) }
+}
+
+/// Divides a value of the header `Host` into name and port.
+fn parts(host: &str) -> (&str, Option<u16>) {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => (name, port.parse().ok()),
+        _ => (host, None),
+    }
+}
+
+/// Returns whether a value of the header `Host` is a name of `--allow-host`.
+fn is_listed(config: &ServerConfig, host: &str) -> bool {
+    let (name, _) = parts(host);
+    config.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(host))
 }
 
 /// Returns whether a value of the header `Host` names this server.
 fn is_own(config: &ServerConfig, host: &str) -> bool {
-    let (name, port) = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => (name, port.parse::<u16>().ok()),
-        _ => (host, None),
-    };
-    let matches = |allowed: &String| allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(host);
-    if config.allowed_hosts.iter().any(matches) {
+    let (name, port) = parts(host);
+    if is_listed(config, host) {
         return true;
     }
     let bound = match config.address.ip() {

@@ -88,6 +88,7 @@ async fn foreign_hosts_and_origins_are_refused() {
         ("https://editor.example", 200),
         ("null", 403),
         ("http://localhost:8081", 403),
+        ("https://localhost:8080", 403),
         ("http://127.0.0.1:8080", 403),
         ("https://editor.example.evil.example", 403),
         ("http://editor.example", 403),
@@ -96,6 +97,10 @@ async fn foreign_hosts_and_origins_are_refused() {
     ];
     for (origin, expected) in origins {
         check(&bench, PATH, &[&token, &format!("origin: {origin}")], expected).await;
+    }
+    // A listed name is that of a proxy, which may serve HTTPS.
+    for origin in ["https://emend.example", "http://emend.example"] {
+        check(&bench, PATH, &[&token, "host: emend.example", &format!("origin: {origin}")], 200).await;
     }
 }
 
