@@ -4,9 +4,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::io;
 use std::iter::successors;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use emend_agent::environment::FilePath;
 
+use super::names;
 use super::node::{Change, Content, Entry, Marks, Node};
 
 /// The differences of two trees, in order of their paths.
@@ -166,4 +168,28 @@ fn is_lost(entry: &Entry) -> bool {
 
 fn is_file(entry: &Entry) -> bool {
     matches!(entry.content, Content::File { .. })
+}
+
+/// Drops the changes of repositories in which programs only looked, such as `git status`.
+pub(super) fn forget_looks(changes: &mut Vec<Change>) {
+    let is_look = |change: &Change| names::is_note(&change.path) && change.after.is_some();
+    let directory = |change: &Change| names::repository(&change.path).map(|(directory, _)| directory.to_owned());
+    let changed: BTreeSet<String> = changes.iter().filter(|change| !is_look(change)).filter_map(directory).collect();
+    changes.retain(|change| directory(change).is_none_or(|directory| changed.contains(&directory)));
+}
+
+/// Returns whether a file changed after `end`. Then the part of a command in its content is not known.
+pub(super) fn is_later(tree: &[Entry], change: &Change, end: i64) -> bool {
+    let found = tree.binary_search_by(|entry| entry.path.cmp(&change.path)).ok().and_then(|at| tree.get(at));
+    found.is_some_and(|entry| match entry.stamp.changed {
+        _ if entry.content == Content::Directory => false,
+        // It changed just before this comparison.
+        0 => now_ns() > end,
+        changed => changed > end,
+    })
+}
+
+fn now_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -35,7 +35,6 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use emend_agent::environment::{
     FilePath, KeptChange, KeptChangeKind, KeptInterrupted, KeptRestored, KeptRun, UndoStep,
@@ -47,13 +46,13 @@ use serde::{Deserialize, Serialize};
 
 use self::alive::{SignsOfLife, end_of_command};
 use self::aside::{ASIDE, Aside};
-use self::compare::{Differences, Seen, compare};
+use self::compare::{Differences, Seen, compare, forget_looks, is_later};
 pub(crate) use self::copy::CopyTree;
 use self::modes::mode_at;
-use self::node::{Blob, Change, Content, Entry, Node};
+use self::node::{Blob, Change, Content, Entry, Node, is_directory};
 use self::pack::{Pack, STORE_BYTES_MAX};
 use self::record::{Line, NotedModes, Record, Recorded, Undone, append_line};
-use self::restore::{Switch, Switched, restore};
+use self::restore::{Switch, Switched, backwards, forwards, restore};
 use self::scan::{entry_at, scan};
 use crate::clock::OsRandom;
 use crate::files::{Attributes, RootFiles};
@@ -482,7 +481,10 @@ impl Loaded {
             };
             let is_due = |change: &&Change| {
                 let mut above = std::iter::successors(change.path.parent(), FilePath::parent);
-                if names::is_object(&change.path) && change.before.is_none() && !is_made_with(recorded, &change.path) {
+                if names::is_object(&change.path)
+                    && change.before.is_none()
+                    && !recorded.makes_repository_of(&change.path)
+                {
                     // A later commit of the user may need it.
                     return false;
                 }
@@ -556,21 +558,6 @@ impl Loaded {
     }
 }
 
-/// Drops the changes of repositories in which programs only looked, such as `git status`.
-fn forget_looks(changes: &mut Vec<Change>) {
-    let is_look = |change: &Change| names::is_note(&change.path) && change.after.is_some();
-    let directory = |change: &Change| names::repository(&change.path).map(|(directory, _)| directory.to_owned());
-    let changed: BTreeSet<String> = changes.iter().filter(|change| !is_look(change)).filter_map(directory).collect();
-    changes.retain(|change| directory(change).is_none_or(|directory| changed.contains(&directory)));
-}
-
-/// Returns whether a command made the whole repository that a path is in.
-fn is_made_with(recorded: &Recorded, path: &FilePath) -> bool {
-    let top = names::repository(path).and_then(|(directory, _)| FilePath::clean(directory));
-    let found = top.and_then(|top| recorded.changes.binary_search_by(|change| change.path.cmp(&top)).ok());
-    found.and_then(|at| recorded.changes.get(at)).is_some_and(|change| change.before.is_none())
-}
-
 /// Paths by the outcome of a restoration.
 #[derive(Default)]
 struct Outcome {
@@ -595,34 +582,6 @@ fn blob_of(content: &Content) -> Option<Blob> {
         Content::File { blob, .. } => *blob,
         _ => None,
     }
-}
-
-/// Returns whether a file changed after `end`. Then the part of a command in its content is not known.
-fn is_later(tree: &[Entry], change: &Change, end: i64) -> bool {
-    let found = tree.binary_search_by(|entry| entry.path.cmp(&change.path)).ok().and_then(|at| tree.get(at));
-    found.is_some_and(|entry| match entry.stamp.changed {
-        _ if entry.content == Content::Directory => false,
-        // It changed just before this comparison.
-        0 => now_ns() > end,
-        changed => changed > end,
-    })
-}
-
-fn now_ns() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-}
-
-fn is_directory(node: Option<&Node>) -> bool {
-    node.is_some_and(|node| node.content == Content::Directory)
-}
-
-fn backwards(change: &Change) -> Switch<'_> {
-    Switch { path: &change.path, from: change.after.as_ref(), to: change.before.as_ref() }
-}
-
-fn forwards(change: &Change) -> Switch<'_> {
-    Switch { path: &change.path, from: change.before.as_ref(), to: change.after.as_ref() }
 }
 
 /// Returns a document; `None` if it does not exist.

@@ -127,3 +127,8 @@ impl Change {
         }
     }
 }
+
+/// Returns whether a state is that of a directory.
+pub(super) fn is_directory(node: Option<&Node>) -> bool {
+    node.is_some_and(|node| node.content == Content::Directory)
+}

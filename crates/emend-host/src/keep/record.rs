@@ -38,6 +38,15 @@ pub(super) struct Recorded {
     pub(super) is_on: bool,
 }
 
+impl Recorded {
+    /// Returns whether the command made the whole repository that a path is in.
+    pub(super) fn makes_repository_of(&self, path: &FilePath) -> bool {
+        let top = names::repository(path).and_then(|(directory, _)| FilePath::clean(directory));
+        let found = top.and_then(|top| self.changes.binary_search_by(|change| change.path.cmp(&top)).ok());
+        found.and_then(|at| self.changes.get(at)).is_some_and(|change| change.before.is_none())
+    }
+}
+
 fn yes() -> bool {
     true
 }

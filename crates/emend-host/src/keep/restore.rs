@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, mknodat, 
 
 use super::aside::Aside;
 use super::names::{self, on_disk, text_of};
-use super::node::{Content, Node};
+use super::node::{Change, Content, Node};
 use super::pack::Pack;
 use super::scan::{mode_of, parent_of, stamp};
 use crate::files::temp_files::{UNFINISHED, temporary_name};
@@ -32,6 +32,16 @@ pub(super) struct Switch<'a> {
     pub(super) path: &'a FilePath,
     pub(super) from: Option<&'a Node>,
     pub(super) to: Option<&'a Node>,
+}
+
+/// Returns the switch that undoes a change.
+pub(super) fn backwards(change: &Change) -> Switch<'_> {
+    Switch { path: &change.path, from: change.after.as_ref(), to: change.before.as_ref() }
+}
+
+/// Returns the switch that redoes a change.
+pub(super) fn forwards(change: &Change) -> Switch<'_> {
+    Switch { path: &change.path, from: change.before.as_ref(), to: change.after.as_ref() }
 }
 
 /// The outcome for one path.
