@@ -122,7 +122,8 @@ mod tests {
         };
         let text = format!("echo start\n{}touch pwn", "\n".repeat(5_000));
         let shown = lines(json!({ "command": text }));
-        assert_eq!((shown.len(), shown.last().map(String::as_str)), (5_003, Some("    touch pwn")));
+        assert_eq!((shown.len(), shown[5_002].as_str()), (5_004, "    touch pwn"));
+        assert_eq!(shown[5_003], "  (5002 lines; scroll up to read all)");
         let shown = lines(json!({ "fileDiff": "+x\n".repeat(5_000) }));
         assert_eq!(shown.len(), DIFF_LINES_MAX + 1);
         assert!(shown.last().is_some_and(|line| line.contains("type d to see all")), "{shown:?}");
