@@ -1,4 +1,4 @@
-//! What the program says and does about files over the size limit, names that are not UTF-8, repositories and hard links.
+//! Undo of files over the size limit, names that are not UTF-8, repositories and hard links by the program.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What no copy of a text holds: files over the size limit, names that are not UTF-8, repositories, hard links, pipes,
+//! Undo of entries that no copy of a text holds: files over the size limit, names that are not UTF-8, repositories, hard links, pipes,
 //! directories without write permission, and mode bits beside edits.
 
 use std::ffi::OsStr;
