@@ -23,7 +23,8 @@ def report(params, context):
         key = f"report {params['name']} {number}"
         spawned = context.step(
             f"submit {number}",
-            lambda: emend.spawn("job", job, queue="emend", max_attempts=1000, idempotency_key=key)["task_id"],
+            # A step is recorded as JSON, which has no UUIDs.
+            lambda: str(emend.spawn("job", job, queue="emend", max_attempts=1000, idempotency_key=key)["task_id"]),
         )
         done = context.await_task_result(spawned, queue_name="emend", timeout=60)
         results.append({"state": done.state, "result": done.result})
