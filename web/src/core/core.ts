@@ -1,7 +1,8 @@
 /**
  * The engine of one page: an agent, the text on the user's disk as far as known, and the record of all operations.
  *
- * It runs in a worker. Every operation is recorded before it is carried out; `replay.ts` repeats the record.
+ * It runs in a worker. Every operation is recorded before it is carried out; `replay.ts` repeats the record. It has more than
+ * 600 lines, because each operation of the page is one method over the same private state.
  */
 import {
   Agent,

@@ -147,7 +147,7 @@ fn an_edit_that_a_crash_took_back_was_not_made_by_its_call() {
     assert_eq!(calls(&next_process(&after, snapshot.clone())), 3);
     assert_eq!(calls(&next_process(&before, snapshot)), 0, "nothing reached the disk");
     undo(&world);
-    assert_eq!(calls(&world), 3, "the user's undo is no reason to make the edit again");
+    assert_eq!(calls(&world), 3, "an undo by the user does not let the call run again");
 }
 
 /// Returns a workspace in staged mode whose snapshots are kept.
