@@ -192,6 +192,7 @@ export const tests = {
       await key.pressSequentially("right");
       assert.equal(await key.inputValue(), "right");
       await dialog.getByRole("button", { name: "Use this model" }).click();
+      await dialog.waitFor({ state: "detached" });
       await app.askAndWait("hello again");
       assert.equal(second.requests[0].key, "right");
     } finally {
