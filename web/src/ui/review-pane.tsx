@@ -508,8 +508,17 @@ function step(key: "j" | "k"): boolean {
   const cards = cardsOf(document.querySelector(".review-list"));
   const card = document.activeElement?.closest<HTMLElement>(".hunk-card") ?? null;
   const next = cards[(card ? cards.indexOf(card) : -1) + (key === "j" ? 1 : -1)];
+  const far = beyond(key);
+  // After a jump of the scroll bar, drawn cards stand on both sides of a part that is not drawn.
+  if (next && far && isBetween(far, next, key)) return false;
   next?.focus();
-  return next !== undefined || beyond(key) === undefined;
+  return next !== undefined || far === undefined;
+}
+
+/** Returns whether `node` comes before `card` in the direction of the key. */
+function isBetween(node: Element, card: Element, key: "j" | "k"): boolean {
+  const wanted = key === "j" ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
+  return (node.compareDocumentPosition(card) & wanted) !== 0;
 }
 
 /** Returns the nearest part of the list after or before the focus that is not drawn. */
