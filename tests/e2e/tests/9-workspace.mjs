@@ -17,7 +17,7 @@ export const tests = {
     await page.keyboard.type("LOANDAYS");
     await search.getByText("4 results").waitFor();
     await search
-      .getByRole("option", { name: /loans\.ts:/ })
+      .getByRole("option", { name: /^src\/loans\.ts:\d+/ })
       .first()
       .click();
     await page.locator(".tree-row.selected").and(app.row("src/loans.ts")).waitFor();

@@ -510,23 +510,22 @@ function step(key: "j" | "k"): boolean {
   const next = cards[(card ? cards.indexOf(card) : -1) + (key === "j" ? 1 : -1)];
   const far = beyond(key);
   // After a jump of the scroll bar, drawn cards stand on both sides of a part that is not drawn.
-  if (next && far && isBetween(far, next, key)) return false;
+  if (next && far && isAhead(next, far, key)) return false;
   next?.focus();
   return next !== undefined || far === undefined;
 }
 
-/** Returns whether `node` comes before `card` in the direction of the key. */
-function isBetween(node: Element, card: Element, key: "j" | "k"): boolean {
+/** Returns whether `node` is farther than `from` in the direction of the key. */
+function isAhead(node: Element, from: Element, key: "j" | "k"): boolean {
   const wanted = key === "j" ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
-  return (node.compareDocumentPosition(card) & wanted) !== 0;
+  return (from.compareDocumentPosition(node) & wanted) !== 0;
 }
 
 /** Returns the nearest part of the list after or before the focus that is not drawn. */
 function beyond(key: "j" | "k"): Element | undefined {
-  const wanted = key === "j" ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
-  const far = [...document.querySelectorAll(".review-list .lazy.far")].filter((node) => {
-    return ((document.activeElement?.compareDocumentPosition(node) ?? 0) & wanted) !== 0;
-  });
+  const from = document.activeElement;
+  if (!from) return undefined;
+  const far = [...document.querySelectorAll(".review-list .lazy.far")].filter((node) => isAhead(node, from, key));
   return far.at(key === "j" ? 0 : -1);
 }
 

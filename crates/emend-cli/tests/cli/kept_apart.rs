@@ -28,7 +28,9 @@ fn a_run_of_which_nothing_can_be_undone_does_not_make_way_for_an_older_one() {
     fs::File::create(project.path("big.bin")).unwrap().set_len(300 << 20).unwrap();
     project.run(&["run", "run : > big.bin", "--allow", "shell"]).assert_ok();
     let undone = project.run(&["undo"]);
-    assert!(undone.stderr.contains("big.bin cannot be restored. To undo run 1"), "{}", undone.stderr);
+    let advice = "big.bin cannot be restored. To undo run 1 (run echo x > a.txt) instead, repeat the undo, \
+                  or: emend rollback 1";
+    assert!(undone.stderr.contains(advice), "{}", undone.stderr);
     assert_eq!(project.read("a.txt"), "x\n");
     project.run(&["rollback", "1"]).assert_ok();
     assert_eq!(project.read("a.txt"), "one\n");

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::Bench;
 use crate::service::{Method, ServiceLimits};
+use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -46,6 +47,7 @@ async fn killed(mode: &str, n_polls: usize, n_more: usize) -> (Bench, String, bo
 
 #[test]
 fn a_job_killed_at_any_poll_goes_on_without_doubles() {
+    covers("service.resumed");
     block_on(async {
         for (mode, end) in [("direct", "completed"), ("review", "awaiting_review")] {
             let (bench, job, _) = killed(mode, 100_000, 0).await;

@@ -131,6 +131,7 @@ fn a_text_that_the_user_restores_between_two_processes_is_a_rejection() {
 
 #[test]
 fn an_edit_that_a_crash_took_back_was_not_made_by_its_call() {
+    covers("service.resumed");
     let saved = Shared::new(Saved::default());
     let mut world = World::new(FIXTURE, Mode::Direct);
     let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;

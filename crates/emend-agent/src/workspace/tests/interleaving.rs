@@ -209,6 +209,7 @@ fn an_edit_of_the_user_takes_back_the_canvas_only() {
 
 #[test]
 fn a_cancelled_run_does_not_wait_for_a_write_of_the_user_that_hangs() {
+    covers("loop.cancel");
     for mode in MODES {
         let (world, _) = interleaved(&format!("//- a.txt\n{LETTERS}"), mode);
         let mut hanging = pin!(world.workspace.user_edit("a.txt", Some("mine\n"), None));

@@ -1,5 +1,7 @@
-//! Undo of entries that no copy of a text holds: files over the size limit, names that are not UTF-8, repositories, hard links, pipes,
-//! directories without write permission, and mode bits beside edits.
+//! Undo of entries that no copy of a text holds.
+//!
+//! They are files over the size limit, names that are not UTF-8, repositories, hard links, pipes, directories without write
+//! permission, and mode bits beside edits.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
