@@ -53,6 +53,26 @@ export const tests = {
     assert.equal(await app.text(), before);
   },
 
+  async "a key after the undo of a decision acts on the change that came back"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait(PACKETS);
+    await app.showReview();
+    const name = await app.cards.first().getAttribute("aria-label");
+    await app.cards.first().focus();
+    await page.keyboard.press("y");
+    await page.waitForFunction((old) => {
+      return document.activeElement.matches(".hunk-card") && document.activeElement.ariaLabel !== old;
+    }, name);
+    await page.keyboard.press("u");
+    await app.says(/^Undid accept/);
+    await page.waitForFunction((old) => document.activeElement.ariaLabel === old, name);
+    // Keys that arrive together mean the same changes.
+    for (const key of ["y", "u", "n"]) await page.keyboard.press(key);
+    await app.says(/^Rejected 1 change/);
+    assert.equal(await page.locator(`.hunk-card[aria-label="${name}"]`).count(), 0);
+  },
+
   async "the browser's own undo of the text is the undo of the page"({ page, url }) {
     const app = await openApp(page, url);
     await app.editor.click();

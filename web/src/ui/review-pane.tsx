@@ -61,7 +61,7 @@ export function ReviewPane() {
     <div class="review">
       <Toolbar files={files} filtered={filtered} />
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the cards, which have the focus. */}
-      <div class="review-list" ref={list} onKeyDown={onListKey}>
+      <div class="review-list" ref={list} tabIndex={-1} onKeyDown={onListKey}>
         <EqualChanges files={files} />
         {files.length === 0 && <p class="faint">The last task left no change to review.</p>}
         {files.map((file) => {
@@ -444,6 +444,21 @@ async function decideInList(card: HTMLElement | null, id: string, kind: Decision
   return done;
 }
 
+/** Undoes the last decision, then focuses the first change that it brought back: the next key is about that one. */
+async function undoInList(): Promise<void> {
+  const before = new Set(pendingIds());
+  await undoDecision();
+  await new Promise(requestAnimationFrame);
+  const back = pendingIds().find((id) => !before.has(id));
+  if (back === undefined) return;
+  // Without a card to show, no other change may keep the focus.
+  (cardOf(back) ?? document.querySelector<HTMLElement>(".review-list"))?.focus();
+}
+
+function pendingIds(): readonly string[] {
+  return waiting.value.flatMap(pendingHunks).map((hunk) => hunk.id);
+}
+
 /** Returns the id of the first hunk below a file, or of the first of all. */
 function cardAfter(path: string): string | undefined {
   const cards = cardsOf(document.querySelector(".review-list"));
@@ -497,7 +512,7 @@ function press(key: string): void {
 /** Carries out a key. Returns false if a decision was not carried out. */
 async function act(key: string): Promise<boolean> {
   const card = document.activeElement?.closest<HTMLElement>(".hunk-card") ?? null;
-  if (key === "u") await undoDecision();
+  if (key === "u") await undoInList();
   else if (key === "j" || key === "k") await stepFar(key);
   else if (card) return decideInList(card, card.dataset.hunk ?? "", key === "y" ? "accept" : "reject", "");
   return true;
