@@ -54,6 +54,9 @@ export class App {
   async openFile(path) {
     await this.row(path).click();
     await this.page.locator(".tree-row.selected").and(this.row(path)).waitFor();
+    // The row is selected before the editor has the file's text. A file that is not text has a note instead.
+    const shown = this.page.locator(`.cm-content[aria-label="Text of ${path}"], .canvas > .empty`);
+    await shown.first().waitFor({ state: "attached" });
   }
 
   /** Waits until the open file has `count` hunks. */

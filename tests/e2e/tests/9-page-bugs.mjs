@@ -411,6 +411,7 @@ export const tests = {
     await dialog.getByText("have no password").waitFor();
     await dialog.getByLabel("Base URL").fill("");
     await dialog.getByRole("button", { name: "Use this model" }).click();
+    await dialog.waitFor({ state: "detached" });
     await page.reload();
     await app.row("README.md").waitFor();
     await page.getByText("The key for Anthropic was not remembered.").waitFor();

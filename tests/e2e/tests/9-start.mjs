@@ -58,6 +58,7 @@ export const tests = {
     await page.getByLabel("Path in the project").fill("beds/plan.md");
     await page.keyboard.press("Enter");
     await app.row("beds/plan.md").waitFor();
+    await page.locator('.cm-content[aria-label="Text of beds/plan.md"]:focus').waitFor();
     await page.keyboard.type("beans");
     await page.keyboard.press("Control+s");
     await app.says("Saved plan.md.");
