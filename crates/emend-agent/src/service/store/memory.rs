@@ -17,6 +17,9 @@ use crate::store::StoreError;
 #[derive(Default)]
 pub struct MemServiceStore {
     pub(super) state: Mutex<State>,
+    /// Whether a commit returns to the executor before and after it, as one to a disk does. Tests kill jobs there.
+    #[cfg(test)]
+    pub(in crate::service) pauses: std::sync::atomic::AtomicBool,
 }
 
 #[derive(Default)]
@@ -242,6 +245,15 @@ fn ready<'a, T: emend_llm::MaybeSend + 'a>(value: T) -> BoxFuture<'a, Result<T, 
 
 impl ServiceStore for MemServiceStore {
     fn commit(&self, commit: Commit) -> BoxFuture<'_, Result<Committed, StoreError>> {
+        #[cfg(test)]
+        if self.pauses.load(std::sync::atomic::Ordering::Relaxed) {
+            return Box::pin(async move {
+                pause().await;
+                let committed = self.apply(commit);
+                pause().await;
+                Ok(committed)
+            });
+        }
         ready(self.apply(commit))
     }
 
@@ -286,6 +298,19 @@ impl Jobs for MemServiceStore {
         let steps = state.steps.get(&claim.task_id).cloned().unwrap_or_default();
         Box::pin(std::future::ready(Ok(steps.into_iter().collect())))
     }
+}
+
+/// Returns to the executor once.
+#[cfg(test)]
+fn pause() -> impl Future<Output = ()> {
+    let mut was_polled = false;
+    std::future::poll_fn(move |context| {
+        if std::mem::replace(&mut was_polled, true) {
+            return std::task::Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
 }
 
 #[cfg(test)]

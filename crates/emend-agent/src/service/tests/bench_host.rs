@@ -182,6 +182,7 @@ impl Bench {
     pub(super) fn recording(fixture: &str) -> Self {
         let Disk { files, workspace, conversations, counter, .. } = Self::new(fixture).disk;
         let store = Shared::new(MemServiceStore::new());
+        store.pauses.store(true, Ordering::Relaxed);
         let jobs = Some(Shared::clone(&store) as Shared<dyn Jobs>);
         Self::open(Disk { files, workspace, store, conversations, counter, jobs }, ServiceLimits::default())
     }
