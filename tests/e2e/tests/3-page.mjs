@@ -49,7 +49,8 @@ export const tests = {
     await dialog.getByText("must not contain").waitFor();
     await dialog.getByLabel("Path in the project").fill("sub/new.md");
     await dialog.getByRole("button", { name: "Create" }).click();
-    await app.row("sub/new.md").waitFor();
+    // The row of the new file appears before its editor has the focus.
+    await page.locator('.cm-content:focus[aria-label="Text of sub/new.md"]').waitFor();
     await page.keyboard.type("hello");
     await page.keyboard.press("Control+s");
     await app.says("Saved new.md.");

@@ -53,6 +53,46 @@ export const tests = {
     assert.equal(await app.text(), before);
   },
 
+  async "the keys of the review work after the pointer opened it, and a key leaves the focus on the tabs"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait(PACKETS);
+    const left = Number(await page.locator("#tab-review .count").textContent());
+    await page.getByRole("tab", { name: /^Review changes/ }).click();
+    await focusIsOn(page, ".hunk-card");
+    await page.keyboard.press("y");
+    await page.locator("#tab-review .count", { hasText: `${left - 1}` }).waitFor();
+
+    await page.locator("#tab-editor").click();
+    await page.getByRole("button", { name: "Review", exact: true }).click();
+    await focusIsOn(page, ".hunk-card");
+    await page.keyboard.press("n");
+    await page.locator("#tab-review .count", { hasText: `${left - 2}` }).waitFor();
+
+    await page.locator("#tab-editor").click();
+    await page.locator("#tab-editor").focus();
+    await page.keyboard.press("ArrowRight");
+    await focusIsOn(page, "#tab-review");
+  },
+
+  async "a message at the bottom of the page does not cover the change that has the focus"({ page, url }) {
+    await page.setViewportSize({ width: 1280, height: 620 });
+    await manyChanges(page, url, 12);
+    await page.getByRole("tab", { name: /^Review changes/ }).click();
+    await focusIsOn(page, ".hunk-card");
+    for (let at = 0; at < 11; at++) {
+      await page.keyboard.press("y");
+      await page.locator("#tab-review .count", { hasText: new RegExp(`^${11 - at}$`) }).waitFor();
+      await focusIsOn(page, ".hunk-card");
+      const covered = await page.evaluate(() => {
+        const card = document.activeElement.getBoundingClientRect();
+        const toast = document.querySelector(".toast")?.getBoundingClientRect();
+        return toast !== undefined && card.bottom > toast.top;
+      });
+      assert.equal(covered, false, `after ${at + 1} decisions`);
+    }
+  },
+
   async "a key after the undo of a decision acts on the change that came back"({ page, url }) {
     const app = await openApp(page, url);
     await app.chooseModel({ pace: "instant" });

@@ -29,6 +29,7 @@ import {
 import { ChatPane } from "./chat-pane.js";
 import { EditorPane } from "./editor-pane.js";
 import { FilesPane } from "./files-pane.js";
+import { focusNear, nextPane, switchView } from "./focus.js";
 import { later } from "./later.js";
 import { PaneBar, shownPane } from "./pane-bar.js";
 import { StartView } from "./start-view.js";
@@ -212,55 +213,4 @@ function onKey(event: KeyboardEvent): void {
 function takesText(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || target.closest("input, textarea, select, .cm-panel") !== null;
-}
-
-/** Switches between review and editor, and moves the focus there. */
-function switchView(): void {
-  view.value = view.value === "review" ? "editor" : "review";
-  focusWhenDrawn(DRAWN_FRAMES_MAX);
-}
-
-/** Number of frames after which the review, which is loaded when it is first shown, is not waited for. */
-const DRAWN_FRAMES_MAX = 120;
-
-function focusWhenDrawn(frames: number): void {
-  requestAnimationFrame(() => {
-    const isDrawn = view.value !== "review" || document.querySelector(".review, .review-end") !== null;
-    if (isDrawn || frames === 0) focusMiddle();
-    else focusWhenDrawn(frames - 1);
-  });
-}
-
-function focusMiddle(): void {
-  const card = document.querySelector<HTMLElement>(".review .hunk-card");
-  if (card) card.focus();
-  else if (view.value === "review") focusReviewEnd();
-  else if (document.querySelector(".editor-host:not([hidden])")) editor.focus();
-  else document.getElementById("tab-editor")?.focus();
-}
-
-function focusReviewEnd(): void {
-  (document.querySelector<HTMLElement>(".review-end") ?? document.getElementById("tab-review"))?.focus();
-}
-
-/** Focuses a place near an element that has lost the focus: a part of the page that takes keys, and decides nothing. */
-function focusNear(ancestors: readonly HTMLElement[]): void {
-  if (!hasProject.value || document.querySelector("dialog[open]")) return;
-  const at = PANE_ROOTS.findIndex((root) => ancestors.some((node) => node.matches(root)));
-  (PANES[at] ?? focusMiddle)();
-}
-
-/** The parts of the page that F6 cycles through: the tree, the middle pane, the message box. */
-const PANES: readonly (() => void)[] = [
-  () => document.querySelector<HTMLElement>(".tree [tabindex='0']")?.focus(),
-  focusMiddle,
-  () => document.querySelector<HTMLElement>(".composer textarea")?.focus(),
-];
-
-const PANE_ROOTS = [".files-pane", ".editor-pane", ".chat-pane"];
-
-function nextPane(direction: 1 | -1): void {
-  const at = PANE_ROOTS.findIndex((root) => document.querySelector(root)?.contains(document.activeElement));
-  const from = at < 0 ? (direction === 1 ? -1 : 0) : at;
-  PANES[(from + direction + PANES.length) % PANES.length]?.();
 }

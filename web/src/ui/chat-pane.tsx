@@ -6,10 +6,11 @@ import type { Entry, ToolEntry } from "../chat-state.js";
 import { plural, signed } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
 import { forgottenProvider, serverOf } from "../settings.js";
-import { chat, conversation, dialog, draft, opening, project, runTimes, settings, totals, view } from "../store.js";
+import { chat, conversation, dialog, draft, opening, project, runTimes, settings, totals } from "../store.js";
 import { Composer } from "./composer.js";
 import { EntryView } from "./entries.js";
 import { examples } from "./examples.js";
+import { showReview } from "./focus.js";
 import { Icon } from "./icons.js";
 import { QueueList } from "./queue-list.js";
 import { ToolGroup } from "./tool-row.js";
@@ -253,9 +254,7 @@ function PendingBar() {
         class="button small"
         type="button"
         disabled={changes === 0}
-        onClick={() => {
-          view.value = "review";
-        }}
+        onClick={showReview}
       >
         Review
       </button>

@@ -28,6 +28,7 @@ import {
   view,
 } from "../store.js";
 import { baseName, folderOf } from "../tree.js";
+import { showReview } from "./focus.js";
 import { Icon } from "./icons.js";
 import { later } from "./later.js";
 import { Markdown } from "./markdown.js";
@@ -119,8 +120,10 @@ function tab(name: View) {
     tabIndex: selected ? 0 : -1,
     "aria-selected": selected,
     "aria-controls": `panel-${name}`,
-    onClick: () => {
-      view.value = name;
+    onClick: (event: MouseEvent) => {
+      // A key leaves the focus on the tabs, as the ARIA pattern has it. The pointer goes to the list whose keys are next.
+      if (name === "review" && event.detail > 0) showReview();
+      else view.value = name;
     },
   } as const;
 }
