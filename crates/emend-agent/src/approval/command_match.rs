@@ -55,15 +55,24 @@ fn matches(pattern: &str, text: &str) -> bool {
 /// quotes and backslashes inside of words, with redirections and options between its words, and with its options in
 /// another order, joined or split.
 pub(super) fn concerns(pattern: &str, command: &SimpleCommand) -> bool {
-    let pattern = spaced(pattern);
-    is_in_text(&pattern, &command.text) || command.runs.iter().any(|words| has_words(&pattern, words))
+    with_joined(pattern).any(|pattern| {
+        is_in_text(&pattern, &command.text) || command.runs.iter().any(|words| has_words(&pattern, words))
+    })
 }
 
 /// Returns whether a line that cannot be read seems to have a command that `pattern` is about.
 pub(super) fn seems_to_concern(pattern: &str, line: &str) -> bool {
+    let words: Vec<String> = flat(line).split(' ').map(str::to_owned).collect();
+    with_joined(pattern).any(|pattern| is_in_text(&pattern, line) || has_words(&pattern, &words))
+}
+
+/// Returns a pattern with single blanks, and with its first two words joined: git is also a directory of programs, in which
+/// `git push` has the name `git-push`.
+fn with_joined(pattern: &str) -> impl Iterator<Item = String> {
     let pattern = spaced(pattern);
-    let words = flat(line);
-    is_in_text(&pattern, line) || has_words(&pattern, &words.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    let joined = pattern.split_once(' ').filter(|(_, rest)| rest.starts_with(|first: char| first.is_alphanumeric()));
+    let joined = joined.map(|(program, rest)| format!("{program}-{rest}"));
+    [Some(pattern), joined].into_iter().flatten()
 }
 
 /// Returns a text without quotes, backslashes and operators.

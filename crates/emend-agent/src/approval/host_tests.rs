@@ -59,6 +59,13 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "git 3<&0 push",
         ">/dev/null git push",
         "sh -c 'git >/dev/null push'",
+        // The program of a subcommand has a name of its own.
+        "git-push",
+        "/usr/lib/git-core/git-push o HEAD:x",
+        "$(git --exec-path)/git-push o HEAD:x",
+        "\"$(git --exec-path)\"/git-push",
+        "env PATH=/usr/lib/git-core git-push o x",
+        "sh -c 'cd /usr/lib/git-core; ./git-push o x'",
     ] {
         check(&policy, &["shell"], &command(line), Deny);
     }
@@ -105,6 +112,8 @@ fn a_refused_command_is_recognised_in_other_spellings() {
     for line in [
         "git status",
         "git pushy",
+        "git-pushy",
+        "git-status",
         "git log push",
         "cargo build > log 2>&1",
         "echo \"$HOME\"",
