@@ -80,7 +80,7 @@ fn parse_sentence(text: &str) -> Result<Instruction, Misunderstood> {
     } else if verb.is_any(&["refresh", "update", "generate", "regenerate", "make"]) {
         document::parse_contents(rest)
     } else if verb.is("run") {
-        parse_run(text, rest)
+        parse_run(&text[verb.end..])
     } else {
         Err(Misunderstood::Unknown)
     }
@@ -182,13 +182,20 @@ fn substitution(needle: Needle, to: &str, path: Option<String>) -> Result<Instru
 }
 
 /// Parses a command: a single quoted text, or the rest of the line unchanged.
-fn parse_run(source: &str, words: &[Word]) -> Result<Instruction, Misunderstood> {
-    let first = words.first().filter(|_| !source.trim().contains('\n')).ok_or(Misunderstood::Unknown)?;
-    let command = if words.len() == 1 && first.quoted { first.text } else { &source[first.start..] };
-    match command.trim() {
-        "" => Err(Misunderstood::Unknown),
-        command => Ok(Instruction::Run(command.to_owned())),
+fn parse_run(source: &str) -> Result<Instruction, Misunderstood> {
+    let is_one_line = !source.trim_end().contains('\n');
+    let source = source.trim();
+    let command = match words(source).as_slice() {
+        // Nothing, or the punctuation of a sentence: "run!"
+        [] => "",
+        // Punctuation before the quotes belongs to a command such as `! "x"`.
+        [word] if word.quoted && word.start == 0 => word.text.trim(),
+        _ => source,
+    };
+    if command.is_empty() || !is_one_line {
+        return Err(Misunderstood::Unknown);
     }
+    Ok(Instruction::Run(command.to_owned()))
 }
 
 /// Returns the only name in `words`: a single word, or a word after words such as `the function`.
@@ -286,6 +293,10 @@ mod tests {
         assert_eq!(parse("run cargo test -- --nocapture"), run("cargo test -- --nocapture"));
         assert_eq!(parse("please run echo 'a  b' now"), run("echo 'a  b' now"));
         assert_eq!(parse("Run `make all`."), run("make all"));
+        assert_eq!(parse("run ! true"), run("! true"));
+        assert_eq!(parse("run : ; echo c"), run(": ; echo c"));
+        assert_eq!(parse("run ! 'a b'"), run("! 'a b'"));
+        assert_eq!(parse("run !"), Err(Misunderstood::Unknown));
         assert_eq!(parse("run ls\nrename A to B"), substitute("A", "B", true, None));
         assert_eq!(parse("Open file: a.md\n\nrun ls"), run("ls"));
         assert_eq!(parse("run"), Err(Misunderstood::Unknown));
