@@ -134,8 +134,8 @@ end of the run:
 
 | status | meaning |
 |---|---|
-| 0 | success; the model answered, also if its answer says that the task is not finished |
-| 1 | the task failed or was refused |
+| 0 | success; the model answered, also if its answer says that the task is not finished or that a rule denied a call |
+| 1 | the task failed, or a call was refused because nobody could be asked |
 | 2 | the command line is invalid, or the input is not what the command takes |
 | 3 | the setup is invalid: API key missing or rejected, project directory or setting invalid |
 | 4 | the provider or the network failed, or the conversation does not fit the model |
