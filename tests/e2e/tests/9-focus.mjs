@@ -80,17 +80,20 @@ export const tests = {
     await manyChanges(page, url, 12);
     await page.getByRole("tab", { name: /^Review changes/ }).click();
     await focusIsOn(page, ".hunk-card");
-    for (let at = 0; at < 11; at++) {
-      await page.keyboard.press("y");
-      await page.locator("#tab-review .count", { hasText: new RegExp(`^${11 - at}$`) }).waitFor();
-      await focusIsOn(page, ".hunk-card");
-      const covered = await page.evaluate(() => {
-        const card = document.activeElement.getBoundingClientRect();
-        const toast = document.querySelector(".toast")?.getBoundingClientRect();
-        return toast !== undefined && card.bottom > toast.top;
-      });
-      assert.equal(covered, false, `after ${at + 1} decisions`);
+    await page.keyboard.press("y");
+    await page.locator("#tab-review .count", { hasText: /^11$/ }).waitFor();
+    await page.locator(".toast").waitFor();
+    const seen = [];
+    for (let at = 0; at < 10; at++) {
+      await page.keyboard.press("j");
+      const [card, toast] = await page.evaluate(() => [
+        document.activeElement.getBoundingClientRect().bottom,
+        document.querySelector(".toast")?.getBoundingClientRect().top ?? null,
+      ]);
+      if (toast !== null) seen.push(card <= toast);
     }
+    assert.ok(seen.length >= 5, `the message was there for ${seen.length} steps`);
+    assert.deepEqual(seen.filter((free) => !free), []);
   },
 
   async "a key after the undo of a decision acts on the change that came back"({ page, url }) {
