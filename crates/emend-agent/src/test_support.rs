@@ -33,6 +33,18 @@ pub(crate) fn covers(items: &str) {
     println!("covers: {items}");
 }
 
+/// Returns to the executor once.
+pub(crate) fn pause() -> impl Future<Output = ()> {
+    let mut was_polled = false;
+    std::future::poll_fn(move |context| {
+        if std::mem::replace(&mut was_polled, true) {
+            return std::task::Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+}
+
 /// A clock that stands still at this many milliseconds and whose sleeps end at once.
 pub(crate) struct Standstill(pub(crate) u64);
 

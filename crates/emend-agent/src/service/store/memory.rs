@@ -248,9 +248,9 @@ impl ServiceStore for MemServiceStore {
         #[cfg(test)]
         if self.pauses.load(std::sync::atomic::Ordering::Relaxed) {
             return Box::pin(async move {
-                pause().await;
+                crate::test_support::pause().await;
                 let committed = self.apply(commit);
-                pause().await;
+                crate::test_support::pause().await;
                 Ok(committed)
             });
         }
@@ -298,19 +298,6 @@ impl Jobs for MemServiceStore {
         let steps = state.steps.get(&claim.task_id).cloned().unwrap_or_default();
         Box::pin(std::future::ready(Ok(steps.into_iter().collect())))
     }
-}
-
-/// Returns to the executor once.
-#[cfg(test)]
-fn pause() -> impl Future<Output = ()> {
-    let mut was_polled = false;
-    std::future::poll_fn(move |context| {
-        if std::mem::replace(&mut was_polled, true) {
-            return std::task::Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        std::task::Poll::Pending
-    })
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use crate::service::{
 use crate::session::SessionBuilder;
 use crate::session::tests::{Answer, events_of};
 use crate::store::{MemStore, Store};
+use crate::tool::Tool;
 use crate::workspace::{Mode, Workspace};
 
 /// Counts milliseconds and random numbers.
@@ -100,6 +101,8 @@ struct OfflineHost {
     routers: Mutex<BTreeMap<String, Shared<Router>>>,
     /// The model `other`.
     other: Mutex<Option<Shared<dyn Provider>>>,
+    /// A tool for sessions with the model `other`.
+    tool: Mutex<Option<Shared<dyn Tool>>>,
 }
 
 impl ServiceHost for OfflineHost {
@@ -122,7 +125,11 @@ impl ServiceHost for OfflineHost {
             return Ok(SessionBuilder::new(provider, model, workspace, random));
         }
         if let Some(other) = self.other.lock().clone().filter(|_| session.model == "other") {
-            return Ok(SessionBuilder::new(other, emend_offline::MODEL, workspace, random).offline(true));
+            let builder = SessionBuilder::new(other, emend_offline::MODEL, workspace, random).offline(true);
+            return Ok(match self.tool.lock().clone() {
+                Some(tool) => builder.tool(tool),
+                None => builder,
+            });
         }
         if session.model != "offline" {
             let code = crate::error_code::Code::Configuration;
@@ -246,6 +253,11 @@ impl Bench {
     /// Lets sessions with the model `other` use a provider.
     pub(super) fn serve_model(&self, provider: Shared<dyn Provider>) {
         *self.host.other.lock() = Some(provider);
+    }
+
+    /// Gives sessions with the model `other` a tool.
+    pub(super) fn give_tool(&self, tool: Shared<dyn Tool>) {
+        *self.host.tool.lock() = Some(tool);
     }
 
     /// Returns the provider of sessions with the model `other`.

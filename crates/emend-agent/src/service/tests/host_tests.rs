@@ -1,4 +1,6 @@
-//! The tables in the documents are those in the code.
+//! Tests that run natively: the tables in the documents are those in the code, and jobs of killed processes go on.
+
+mod killed;
 
 use expect_test::expect_file;
 
