@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use emend_edit::line_log::{Action, ChangeId, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
+use emend_edit::line_log::{Action, ChangeId, ChangeOp, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
 use emend_edit::size::compact_sort::set_of;
 
 use super::error::WorkspaceError;
@@ -360,10 +360,19 @@ fn rollback_at_end(entries: &[LogEntry]) -> Option<&LogEntry> {
     None
 }
 
-/// Returns the agent's changes with lines that a live change of the user or of another program deletes.
+/// Returns the agent's changes with lines that a live change of the user or of another program deletes, and its deletions
+/// of a file that they have created again.
 fn overwritten_by_user(log: &LineLog) -> BTreeSet<ChangeId> {
-    log.changes()
-        .filter(|change| change.origin != Origin::Agent && change.status.is_on() && change.deleted_lines > 0)
+    let of_others = |change: &LoggedChange| change.origin != Origin::Agent && change.status.is_on();
+    let mut overwritten: BTreeSet<ChangeId> = log
+        .changes()
+        .filter(|change| of_others(change) && change.deleted_lines > 0)
         .flat_map(|change| change.deps)
-        .collect()
+        .collect();
+    let created = log.changes().filter(|change| of_others(change) && change.op == ChangeOp::Create).last();
+    if let Some(created) = created {
+        let is_deletion = |change: &LoggedChange| change.op == ChangeOp::Delete && change.id < created.id;
+        overwritten.extend(log.changes().filter(is_deletion).map(|change| change.id));
+    }
+    overwritten
 }

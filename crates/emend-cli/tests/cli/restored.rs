@@ -123,6 +123,35 @@ fn a_run_after_the_user_restored_a_file_is_redone_by_its_name() {
 }
 
 #[test]
+fn a_redo_leaves_a_file_that_the_user_restored_before_the_undo() {
+    for (change, text) in STEPS {
+        let project = Project::new(&[("a.txt", TEXT.as_bytes()), ("b.bin", b"a\0b"), ("c.txt", b"see\n")]);
+        command(&project, &format!("{change}; rm b.bin; echo more >> c.txt"));
+        fs::write(project.path("a.txt"), text).unwrap();
+        project.run(&["undo"]).assert_ok();
+        assert_eq!(project.read("a.txt"), text, "{change}");
+        let redone = project.run(&["redo"]);
+        assert_eq!(project.read("a.txt"), text, "{change}: {}", redone.stdout);
+        let others = (project.path("b.bin").exists(), project.read("c.txt"));
+        assert_eq!(others, (false, "see\nmore\n".to_owned()), "{change}: {}{}", redone.stdout, redone.stderr);
+        project.run(&["undo"]).assert_ok();
+        let tree = (project.read("a.txt"), project.path("b.bin").exists(), project.read("c.txt"));
+        assert_eq!(tree, (text.to_owned(), true, "see\n".to_owned()), "{change}");
+    }
+}
+
+#[test]
+fn an_undo_puts_no_deleted_text_beside_a_file_that_the_user_wrote_anew() {
+    let project = project();
+    command(&project, "rm a.txt");
+    fs::write(project.path("a.txt"), "brand new\n").unwrap();
+    let undone = project.run(&["undo"]);
+    assert_eq!(undone.status, 1, "{}", undone.stdout);
+    assert!(undone.stderr.contains("a.txt was changed at the same lines since"), "{}", undone.stderr);
+    assert_eq!(project.read("a.txt"), "brand new\n");
+}
+
+#[test]
 fn previews_name_what_is_not_text() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     let project = Project::new(&[("a.txt", b"win\n"), ("b.bin", b"a\0b"), ("run.sh", b"#!/bin/sh\n")]);

@@ -29,6 +29,7 @@ mod scan;
 mod storm;
 #[cfg(test)]
 mod tests;
+mod undo;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -49,11 +50,11 @@ use self::aside::{ASIDE, Aside};
 use self::compare::{Differences, Seen, compare, forget_looks, is_later};
 pub(crate) use self::copy::CopyTree;
 use self::modes::mode_at;
-use self::node::{Blob, Change, Content, Entry, Node, is_directory};
+use self::node::{Blob, Change, Content, Entry, Node};
 use self::pack::{Pack, STORE_BYTES_MAX};
-use self::record::{Line, NotedModes, Record, Recorded, Undone, append_line};
-use self::restore::{Switch, Switched, backwards, forwards, restore};
+use self::record::{Line, NotedModes, Record, Recorded, append_line};
 use self::scan::{entry_at, scan};
+use self::undo::Undoing;
 use crate::clock::OsRandom;
 use crate::files::{Attributes, RootFiles};
 use crate::state::{create_private, replace};
@@ -103,9 +104,8 @@ struct Loaded {
     /// Size of the store after it was tidied.
     n_tidied: u64,
     record: Record,
-    /// The paths that the first step of an undo has changed; `None` if not all are known, because an earlier process was
-    /// killed during this undo.
-    touched: Option<BTreeSet<FilePath>>,
+    /// The first step of an undo; `None` if not all of it is known, because an earlier process was killed during this undo.
+    undoing: Option<Undoing>,
 }
 
 impl Keeper {
@@ -274,7 +274,7 @@ impl Loaded {
             aside: Aside(directory.join(ASIDE)),
             n_tidied: 0,
             record,
-            touched: None,
+            undoing: None,
         };
         if let Some(n_whole) = n_whole {
             // A broken last line is that of a process that was killed.
@@ -450,130 +450,6 @@ impl Loaded {
         self.tree = tree;
         fs::remove_file(self.directory.join(RUNNING))?;
         Ok(all)
-    }
-
-    fn undo(
-        &mut self,
-        files: &RootFiles,
-        runs: &[u64],
-        logged: &BTreeSet<FilePath>,
-        step: UndoStep,
-    ) -> io::Result<KeptRestored> {
-        let commands = self.record.commands_to_undo(runs, !logged.is_empty());
-        let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
-        if step == UndoStep::BeforeLogs && !commands.is_empty() {
-            let is_repeated = self.record.undone.iter().any(|undone| undone.commands == commands);
-            self.touched = (!is_repeated).then(BTreeSet::new);
-            self.append(Line::Switching { commands: commands.clone(), is_on: false })?;
-        }
-        let mut outcome = Outcome::default();
-        for &number in &commands {
-            let Some(recorded) = self.record.commands.get(number) else { continue };
-            // A file that became a directory comes back only when the directory is empty.
-            let is_replaced = |path: &FilePath| {
-                let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
-                let change = found.and_then(|at| recorded.changes.get(at));
-                change.is_some_and(|change| change.before.is_some() && is_directory(change.after.as_ref()))
-            };
-            // The log has removed a file that an edit of the same runs had created.
-            let is_removed = |change: &&Change| {
-                is_logged(change) && files.directory().symlink_metadata(crate::files::on_disk(&change.path)).is_err()
-            };
-            let is_due = |change: &&Change| {
-                let mut above = std::iter::successors(change.path.parent(), FilePath::parent);
-                if names::is_object(&change.path)
-                    && change.before.is_none()
-                    && !recorded.makes_repository_of(&change.path)
-                {
-                    // A later commit of the user may need it.
-                    return false;
-                }
-                match step {
-                    UndoStep::BeforeLogs => !is_logged(change) || above.any(|above| is_replaced(&above)),
-                    UndoStep::AfterLogs => !is_removed(change),
-                }
-            };
-            let switches: Vec<Switch<'_>> = recorded.changes.iter().filter(is_due).map(backwards).collect();
-            outcome.take(&switches, &restore(files, &mut self.pack, &self.aside, &switches)?);
-            if step == UndoStep::AfterLogs {
-                // Directories that the edits had created, and the command had removed.
-                recorded.changes.iter().filter(is_removed).for_each(|change| files.remove_made(&change.path));
-            }
-            // A log says itself which lines it kept.
-            recorded.changes.iter().filter(is_logged).for_each(|change| {
-                outcome.kept.remove(&change.path);
-            });
-        }
-        match step {
-            UndoStep::BeforeLogs => {
-                // Tried again after the logs have removed their files.
-                outcome.kept.clear();
-                if let Some(touched) = &mut self.touched {
-                    touched.extend(outcome.restored.iter().cloned());
-                }
-            }
-            UndoStep::AfterLogs => {
-                self.record.restore_modes(files, runs, logged)?;
-                // Edits of a later run than the undone ones were made after that undo, and end its redo.
-                let is_later = runs.iter().max() > self.record.undone_runs().last();
-                let ends_redo = !self.record.undone.is_empty() && !logged.is_empty() && is_later;
-                if !commands.is_empty() || ends_redo {
-                    let is_touched = |path: &FilePath, touched: &BTreeSet<FilePath>| {
-                        touched.contains(path) || outcome.restored.contains(path) || logged.contains(path)
-                    };
-                    let touched = self.touched.take();
-                    let untouched = touched.map_or_else(BTreeSet::new, |touched| {
-                        let paths = self.record.paths_of(&commands);
-                        paths.filter(|path| !is_touched(path, &touched)).cloned().collect()
-                    });
-                    self.append(Line::Switch { commands, is_on: false, untouched })?;
-                }
-            }
-        }
-        let kept = names::all_shown(outcome.kept.difference(&outcome.restored));
-        let mut restored = names::all_shown(&outcome.restored);
-        restored.retain(|path| !kept.contains(path));
-        Ok(KeptRestored { kept: kept.into_iter().collect(), restored: restored.into_iter().collect() })
-    }
-
-    fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
-        let Undone { commands, untouched } = self.record.undone.last().cloned().unwrap_or_default();
-        if !commands.is_empty() {
-            self.append(Line::Switching { commands: commands.clone(), is_on: true })?;
-        }
-        let mut outcome = Outcome::default();
-        // An undo names the last command first.
-        let mut forth = commands.clone();
-        forth.sort_unstable();
-        for &number in &forth {
-            let Some(recorded) = self.record.commands.get(number) else { continue };
-            let switches: Vec<Switch<'_>> =
-                recorded.changes.iter().filter(|change| !untouched.contains(&change.path)).map(forwards).collect();
-            outcome.take(&switches, &restore(files, &mut self.pack, &self.aside, &switches)?);
-        }
-        if !commands.is_empty() {
-            self.append(Line::Switch { commands, is_on: true, untouched: BTreeSet::new() })?;
-        }
-        Ok(names::all_shown(&outcome.restored).into_iter().collect())
-    }
-}
-
-/// Paths by the outcome of a restoration.
-#[derive(Default)]
-struct Outcome {
-    restored: BTreeSet<FilePath>,
-    kept: BTreeSet<FilePath>,
-}
-
-impl Outcome {
-    fn take(&mut self, switches: &[Switch<'_>], outcomes: &[Switched]) {
-        for (switch, outcome) in switches.iter().zip(outcomes) {
-            match outcome {
-                Switched::Done => self.restored.insert(switch.path.clone()),
-                Switched::LeftAlone => self.kept.insert(switch.path.clone()),
-                Switched::Before => false,
-            };
-        }
     }
 }
 

@@ -104,7 +104,7 @@ pub(super) fn restore(
 }
 
 /// Returns `refused` if the system did not permit a change. Any other error names the path.
-fn permitted<T>(switch: &Switch<'_>, done: io::Result<T>, refused: T) -> io::Result<T> {
+pub(super) fn permitted<T>(switch: &Switch<'_>, done: io::Result<T>, refused: T) -> io::Result<T> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(refused),
         Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", names::shown(switch.path)))),

@@ -1,0 +1,176 @@
+//! Undo and redo of the recorded changes of commands, around the part of the line logs.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use emend_agent::environment::{FilePath, KeptRestored, UndoStep};
+
+use super::node::{Change, is_directory};
+use super::record::{Line, Undone};
+use super::restore::{Places, Switch, Switched, backwards, forwards, permitted, restore};
+use super::{Loaded, names};
+use crate::files::RootFiles;
+
+impl Loaded {
+    pub(super) fn undo(
+        &mut self,
+        files: &RootFiles,
+        runs: &[u64],
+        logged: &BTreeSet<FilePath>,
+        step: UndoStep,
+    ) -> io::Result<KeptRestored> {
+        let commands = self.record.commands_to_undo(runs, !logged.is_empty());
+        let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
+        if step == UndoStep::BeforeLogs && !commands.is_empty() {
+            let is_repeated = self.record.undone.iter().any(|undone| undone.commands == commands);
+            let restored_before = self.restored_before(files, &commands, is_logged)?;
+            self.undoing = (!is_repeated).then(|| Undoing { touched: BTreeSet::new(), restored_before });
+            self.append(Line::Switching { commands: commands.clone(), is_on: false })?;
+        }
+        let mut outcome = Outcome::default();
+        for &number in &commands {
+            let Some(recorded) = self.record.commands.get(number) else { continue };
+            // A file that became a directory comes back only when the directory is empty.
+            let is_replaced = |path: &FilePath| {
+                let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
+                let change = found.and_then(|at| recorded.changes.get(at));
+                change.is_some_and(|change| change.before.is_some() && is_directory(change.after.as_ref()))
+            };
+            // The log has removed a file that an edit of the same runs had created.
+            let is_removed = |change: &&Change| {
+                is_logged(change) && files.directory().symlink_metadata(crate::files::on_disk(&change.path)).is_err()
+            };
+            let is_due = |change: &&Change| {
+                let mut above = std::iter::successors(change.path.parent(), FilePath::parent);
+                if names::is_object(&change.path)
+                    && change.before.is_none()
+                    && !recorded.makes_repository_of(&change.path)
+                {
+                    // A later commit of the user may need it.
+                    return false;
+                }
+                match step {
+                    UndoStep::BeforeLogs => !is_logged(change) || above.any(|above| is_replaced(&above)),
+                    UndoStep::AfterLogs => !is_removed(change),
+                }
+            };
+            let switches: Vec<Switch<'_>> = recorded.changes.iter().filter(is_due).map(backwards).collect();
+            outcome.take(&switches, &restore(files, &mut self.pack, &self.aside, &switches)?);
+            if step == UndoStep::AfterLogs {
+                // Directories that the edits had created, and the command had removed.
+                recorded.changes.iter().filter(is_removed).for_each(|change| files.remove_made(&change.path));
+            }
+            // A log says itself which lines it kept.
+            recorded.changes.iter().filter(is_logged).for_each(|change| {
+                outcome.kept.remove(&change.path);
+            });
+        }
+        match step {
+            UndoStep::BeforeLogs => {
+                // Tried again after the logs have removed their files.
+                outcome.kept.clear();
+                if let Some(undoing) = &mut self.undoing {
+                    undoing.touched.extend(outcome.restored.iter().cloned());
+                }
+            }
+            UndoStep::AfterLogs => {
+                self.record.restore_modes(files, runs, logged)?;
+                // Edits of a later run than the undone ones were made after that undo, and end its redo.
+                let is_later = runs.iter().max() > self.record.undone_runs().last();
+                let ends_redo = !self.record.undone.is_empty() && !logged.is_empty() && is_later;
+                if !commands.is_empty() || ends_redo {
+                    let is_touched = |path: &FilePath, undoing: &Undoing| {
+                        undoing.touched.contains(path)
+                            || outcome.restored.contains(path)
+                            || (logged.contains(path) && !undoing.restored_before.contains(path))
+                    };
+                    let undoing = self.undoing.take();
+                    let untouched = undoing.map_or_else(BTreeSet::new, |undoing| {
+                        let paths = self.record.paths_of(&commands);
+                        paths.filter(|path| !is_touched(path, &undoing)).cloned().collect()
+                    });
+                    self.append(Line::Switch { commands, is_on: false, untouched })?;
+                }
+            }
+        }
+        let kept = names::all_shown(outcome.kept.difference(&outcome.restored));
+        let mut restored = names::all_shown(&outcome.restored);
+        restored.retain(|path| !kept.contains(path));
+        Ok(KeptRestored { kept: kept.into_iter().collect(), restored: restored.into_iter().collect() })
+    }
+
+    /// Returns the files of the line logs that already have their content before `commands`, named from the last one on:
+    /// the user restored them. A redo leaves them as the user wants them.
+    fn restored_before(
+        &self,
+        files: &RootFiles,
+        commands: &[usize],
+        is_logged: impl Fn(&&Change) -> bool,
+    ) -> io::Result<BTreeSet<FilePath>> {
+        let mut places = Places::of(files, &self.aside);
+        let mut restored = BTreeSet::new();
+        let recorded = commands.iter().filter_map(|number| self.record.commands.get(*number));
+        for change in recorded.flat_map(|recorded| &recorded.changes).filter(|change| !change.keeps_content()) {
+            if !is_logged(&change) {
+                continue;
+            }
+            let switch = backwards(change);
+            // The first command that changed the file decides.
+            if permitted(&switch, places.look(&switch), Switched::LeftAlone)? == Switched::Before {
+                restored.insert(change.path.clone());
+            } else {
+                restored.remove(&change.path);
+            }
+        }
+        Ok(restored)
+    }
+
+    pub(super) fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
+        let Undone { commands, untouched } = self.record.undone.last().cloned().unwrap_or_default();
+        if !commands.is_empty() {
+            self.append(Line::Switching { commands: commands.clone(), is_on: true })?;
+        }
+        let mut outcome = Outcome::default();
+        // An undo names the last command first.
+        let mut forth = commands.clone();
+        forth.sort_unstable();
+        for &number in &forth {
+            let Some(recorded) = self.record.commands.get(number) else { continue };
+            let switches: Vec<Switch<'_>> =
+                recorded.changes.iter().filter(|change| !untouched.contains(&change.path)).map(forwards).collect();
+            outcome.take(&switches, &restore(files, &mut self.pack, &self.aside, &switches)?);
+        }
+        if !commands.is_empty() {
+            self.append(Line::Switch { commands, is_on: true, untouched: BTreeSet::new() })?;
+        }
+        Ok(names::all_shown(&outcome.restored).into_iter().collect())
+    }
+}
+
+/// What an undo has done before the line logs do their part of it.
+#[derive(Debug)]
+pub(super) struct Undoing {
+    /// Paths that it has changed.
+    touched: BTreeSet<FilePath>,
+    /// Files of the line logs that the user had restored before.
+    restored_before: BTreeSet<FilePath>,
+}
+
+/// Paths by the outcome of a restoration.
+#[derive(Default)]
+struct Outcome {
+    restored: BTreeSet<FilePath>,
+    kept: BTreeSet<FilePath>,
+}
+
+impl Outcome {
+    fn take(&mut self, switches: &[Switch<'_>], outcomes: &[Switched]) {
+        for (switch, outcome) in switches.iter().zip(outcomes) {
+            match outcome {
+                Switched::Done => self.restored.insert(switch.path.clone()),
+                Switched::LeftAlone => self.kept.insert(switch.path.clone()),
+                Switched::Before => false,
+            };
+        }
+    }
+}
