@@ -264,6 +264,22 @@ fn undoing_a_run_does_not_bring_back_lines_beside_what_the_user_made_of_them() {
 }
 
 #[test]
+fn undoing_a_deletion_leaves_a_file_that_the_user_wrote_anew() {
+    covers("rollback.rewritten");
+    for (anew, undone) in [(Some("mine\n"), Some("mine\n")), (Some(""), Some("")), (None, Some("one\n"))] {
+        let world = World::new("//- a.txt\none\n//- b.txt\nbee\n", Mode::Direct);
+        world.agent_all(&[("a.txt", None), ("b.txt", Some("BEE\n"))]).unwrap();
+        if let Some(text) = anew {
+            world.files.insert("a.txt", text).unwrap();
+        }
+        let outcome = block_on(world.workspace.undo_runs(&[1])).unwrap();
+        assert_eq!(world.disk("a.txt").as_deref(), undone, "{anew:?}");
+        assert_eq!(outcome.kept.len(), usize::from(anew.is_some()), "{anew:?}");
+        assert_eq!(world.disk("b.txt"), some("bee\n"), "{anew:?}");
+    }
+}
+
+#[test]
 fn runs_are_listed_shown_taken_back_and_brought_back() {
     covers("rollback.run");
     let world = World::new("//- a.txt\none\ntwo\n//- b.txt\nbee\n", Mode::Direct);
