@@ -53,7 +53,10 @@ export const tests = {
     assert.equal(await app.text(), before);
   },
 
-  async "the keys of the review work after the pointer opened it, and a key leaves the focus on the tabs"({ page, url }) {
+  async "the keys of the review work after the pointer opened it, and a key leaves the focus on the tabs"({
+    page,
+    url,
+  }) {
     const app = await openApp(page, url);
     await app.chooseModel({ pace: "instant" });
     await app.askAndWait(PACKETS);
@@ -93,7 +96,10 @@ export const tests = {
       if (toast !== null) seen.push(card <= toast);
     }
     assert.ok(seen.length >= 5, `the message was there for ${seen.length} steps`);
-    assert.deepEqual(seen.filter((free) => !free), []);
+    assert.deepEqual(
+      seen.filter((free) => !free),
+      [],
+    );
   },
 
   async "a key after the undo of a decision acts on the change that came back"({ page, url }) {

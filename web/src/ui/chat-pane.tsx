@@ -250,12 +250,7 @@ function PendingBar() {
         </span>
       )}
       <span class="spacer" />
-      <button
-        class="button small"
-        type="button"
-        disabled={changes === 0}
-        onClick={showReview}
-      >
+      <button class="button small" type="button" disabled={changes === 0} onClick={showReview}>
         Review
       </button>
     </div>

@@ -147,7 +147,7 @@ impl Loaded {
     }
 }
 
-/// What an undo has done before the line logs do their part of it.
+/// The first step of an undo, before the line logs do their part of it.
 #[derive(Debug)]
 pub(super) struct Undoing {
     /// Paths that it has changed.
