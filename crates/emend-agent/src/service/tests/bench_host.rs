@@ -256,6 +256,7 @@ impl Bench {
     }
 
     /// Gives sessions with the model `other` a tool.
+    #[cfg(not(target_family = "wasm"))]
     pub(super) fn give_tool(&self, tool: Shared<dyn Tool>) {
         *self.host.tool.lock() = Some(tool);
     }
