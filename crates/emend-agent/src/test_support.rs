@@ -13,7 +13,7 @@ use crate::environment::memory::{CommandRunner, MemFs};
 use crate::tool::{CommandLimits, Progress, ToolContext};
 use crate::workspace::{ReadTracker, Workspace};
 
-pub(crate) use interleaved::{Action, Interleaved};
+pub(crate) use interleaved::{Action, Interleaved, wait};
 
 /// The run has fewer cases of each property: in a browser, and where `cargo xtask mutants` builds the tests.
 pub(crate) const FEW_CASES: bool = cfg!(target_family = "wasm") || option_env!("EMEND_FEW_CASES").is_some();
@@ -31,18 +31,6 @@ pub(crate) fn cases(native: u32) -> Config {
 /// Says which items of `tests/it/agent_checklist.txt` the running test shows.
 pub(crate) fn covers(items: &str) {
     println!("covers: {items}");
-}
-
-/// Returns to the executor once.
-pub(crate) fn pause() -> impl Future<Output = ()> {
-    let mut was_polled = false;
-    std::future::poll_fn(move |context| {
-        if std::mem::replace(&mut was_polled, true) {
-            return std::task::Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        std::task::Poll::Pending
-    })
 }
 
 /// A clock that stands still at this many milliseconds and whose sleeps end at once.

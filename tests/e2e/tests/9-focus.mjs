@@ -64,13 +64,13 @@ export const tests = {
     await page.getByRole("tab", { name: /^Review changes/ }).click();
     await focusIsOn(page, ".hunk-card");
     await page.keyboard.press("y");
-    await page.locator("#tab-review .count", { hasText: `${left - 1}` }).waitFor();
+    await page.locator("#tab-review .count", { hasText: new RegExp(`^${left - 1}$`) }).waitFor();
 
     await page.locator("#tab-editor").click();
     await page.getByRole("button", { name: "Review", exact: true }).click();
     await focusIsOn(page, ".hunk-card");
     await page.keyboard.press("n");
-    await page.locator("#tab-review .count", { hasText: `${left - 2}` }).waitFor();
+    await page.locator("#tab-review .count", { hasText: new RegExp(`^${left - 2}$`) }).waitFor();
 
     await page.locator("#tab-editor").click();
     await page.locator("#tab-editor").focus();

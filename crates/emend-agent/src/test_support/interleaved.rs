@@ -95,7 +95,7 @@ impl Interleaved {
 }
 
 /// Yields `n` times.
-async fn wait(mut n: usize) {
+pub(crate) async fn wait(mut n: usize) {
     std::future::poll_fn(|context| {
         if n == 0 {
             return Poll::Ready(());

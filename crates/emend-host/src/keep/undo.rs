@@ -23,8 +23,13 @@ impl Loaded {
         let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
         if step == UndoStep::BeforeLogs && !commands.is_empty() {
             let is_repeated = self.record.undone.iter().any(|undone| undone.commands == commands);
-            let restored_before = self.restored_before(files, &commands, is_logged)?;
-            self.undoing = (!is_repeated).then(|| Undoing { touched: BTreeSet::new(), restored_before });
+            self.undoing = match is_repeated {
+                true => None,
+                false => {
+                    let restored_before = self.restored_before(files, &commands, is_logged)?;
+                    Some(Undoing { touched: BTreeSet::new(), restored_before })
+                }
+            };
             self.append(Line::Switching { commands: commands.clone(), is_on: false })?;
         }
         let mut outcome = Outcome::default();

@@ -248,9 +248,9 @@ impl ServiceStore for MemServiceStore {
         #[cfg(test)]
         if self.pauses.load(std::sync::atomic::Ordering::Relaxed) {
             return Box::pin(async move {
-                crate::test_support::pause().await;
+                crate::test_support::wait(1).await;
                 let committed = self.apply(commit);
-                crate::test_support::pause().await;
+                crate::test_support::wait(1).await;
                 Ok(committed)
             });
         }

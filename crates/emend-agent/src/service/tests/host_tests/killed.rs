@@ -11,7 +11,7 @@ use super::super::Bench;
 use super::super::resuming::{FILES, status};
 use crate::service::ServiceLimits;
 use crate::session::tests::{Answer, events_of};
-use crate::test_support::{covers, pause};
+use crate::test_support::{covers, wait};
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
 /// Events that a second process may emit again: parts of a message, and views of a state.
@@ -118,7 +118,7 @@ impl Provider for Counted {
             _ => Answer::Call(vec![("count", json!({}))]),
         };
         Box::pin(async move {
-            pause().await;
+            wait(1).await;
             Ok(Box::pin(futures::stream::iter(events_of(&answer, n_results))) as EventStream)
         })
     }
@@ -145,9 +145,7 @@ impl Tool for Counted {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             *self.n_begun.lock() += 1;
-            for _ in 0..12 {
-                pause().await;
-            }
+            wait(12).await;
             *self.n_done.lock() += 1;
             Ok(ToolOutput::new("counted", Value::Null))
         })
