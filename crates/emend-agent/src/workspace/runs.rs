@@ -360,8 +360,8 @@ fn rollback_at_end(entries: &[LogEntry]) -> Option<&LogEntry> {
     None
 }
 
-/// Returns the agent's changes with lines that a live change of the user or of another program deletes, and its deletions
-/// of a file that they have created again.
+/// Returns the agent's changes with lines that a live change of the user or of another program deletes, and all of them
+/// that are older than a file that they have created again.
 fn overwritten_by_user(log: &LineLog) -> BTreeSet<ChangeId> {
     let of_others = |change: &LoggedChange| change.origin != Origin::Agent && change.status.is_on();
     let mut overwritten: BTreeSet<ChangeId> = log
@@ -371,8 +371,7 @@ fn overwritten_by_user(log: &LineLog) -> BTreeSet<ChangeId> {
         .collect();
     let created = log.changes().filter(|change| of_others(change) && change.op == ChangeOp::Create).last();
     if let Some(created) = created {
-        let is_deletion = |change: &LoggedChange| change.op == ChangeOp::Delete && change.id < created.id;
-        overwritten.extend(log.changes().filter(is_deletion).map(|change| change.id));
+        overwritten.extend(log.changes().map(|change| change.id).filter(|id| *id < created.id));
     }
     overwritten
 }

@@ -277,6 +277,13 @@ fn undoing_a_deletion_leaves_a_file_that_the_user_wrote_anew() {
         assert_eq!(outcome.kept.len(), usize::from(anew.is_some()), "{anew:?}");
         assert_eq!(world.disk("b.txt"), some("bee\n"), "{anew:?}");
     }
+    // An edit before the deletion is of the old file, too.
+    let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
+    world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
+    world.agent("a.txt", None).unwrap();
+    world.files.insert("a.txt", "mine\n").unwrap();
+    let outcome = block_on(world.workspace.undo_runs(&[1])).unwrap();
+    assert_eq!((world.disk("a.txt"), outcome.kept.len()), (some("mine\n"), 1));
 }
 
 #[test]

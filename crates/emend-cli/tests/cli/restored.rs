@@ -152,6 +152,16 @@ fn an_undo_puts_no_deleted_text_beside_a_file_that_the_user_wrote_anew() {
 }
 
 #[test]
+fn a_rollback_of_an_older_run_puts_no_old_text_beside_a_file_that_the_user_wrote_anew() {
+    let project = project();
+    project.run(&["run", "rename win to won"]).assert_ok();
+    command(&project, "rm a.txt");
+    fs::write(project.path("a.txt"), "brand new\n").unwrap();
+    project.run(&["rollback", "1"]);
+    assert_eq!(project.read("a.txt"), "brand new\n");
+}
+
+#[test]
 fn previews_name_what_is_not_text() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     let project = Project::new(&[("a.txt", b"win\n"), ("b.bin", b"a\0b"), ("run.sh", b"#!/bin/sh\n")]);
