@@ -55,24 +55,42 @@ fn matches(pattern: &str, text: &str) -> bool {
 /// quotes and backslashes inside of words, with redirections and options between its words, and with its options in
 /// another order, joined or split.
 pub(super) fn concerns(pattern: &str, command: &SimpleCommand) -> bool {
-    with_joined(pattern).any(|pattern| {
-        is_in_text(&pattern, &command.text) || command.runs.iter().any(|words| has_words(&pattern, words))
-    })
+    let pattern = spaced(pattern);
+    let runs_joined = |joined: String| command.runs.iter().any(|words| runs_program(&joined, words));
+    is_in_text(&pattern, &command.text)
+        || command.runs.iter().any(|words| has_words(&pattern, words))
+        || joined(&pattern).is_some_and(runs_joined)
 }
 
 /// Returns whether a line that cannot be read seems to have a command that `pattern` is about.
 pub(super) fn seems_to_concern(pattern: &str, line: &str) -> bool {
     let words: Vec<String> = flat(line).split(' ').map(str::to_owned).collect();
-    with_joined(pattern).any(|pattern| is_in_text(&pattern, line) || has_words(&pattern, &words))
+    let pattern = spaced(pattern);
+    let seems = |pattern: &String| is_in_text(pattern, line) || has_words(pattern, &words);
+    seems(&pattern) || joined(&pattern).is_some_and(|joined| seems(&joined))
 }
 
-/// Returns a pattern with single blanks, and with its first two words joined: git is also a directory of programs, in which
-/// `git push` has the name `git-push`.
-fn with_joined(pattern: &str) -> impl Iterator<Item = String> {
-    let pattern = spaced(pattern);
-    let joined = pattern.split_once(' ').filter(|(_, rest)| rest.starts_with(|first: char| first.is_alphanumeric()));
-    let joined = joined.map(|(program, rest)| format!("{program}-{rest}"));
-    [Some(pattern), joined].into_iter().flatten()
+/// Returns a pattern with its first two words joined: git is also a directory of programs, in which `git push` has the
+/// name `git-push`.
+fn joined(pattern: &str) -> Option<String> {
+    let (program, rest) =
+        pattern.split_once(' ').filter(|(_, rest)| rest.starts_with(|first: char| first.is_alphanumeric()))?;
+    Some(format!("{program}-{rest}"))
+}
+
+/// Programs that run another one, which their arguments name.
+const RUNNERS: &str =
+    "command doas env exec find nice nohup parallel setsid stdbuf strace sudo time timeout watch xargs";
+
+/// Returns whether a command runs the program that `pattern` begins with. A mention of its name is not a run.
+fn runs_program(pattern: &str, words: &[String]) -> bool {
+    let is_runner = |word: &String| RUNNERS.split(' ').any(|runner| word.rsplit('/').next() == Some(runner));
+    let n_places = if words.first().is_some_and(is_runner) { words.len() } else { 1 };
+    (0..n_places).any(|at| {
+        let name = words[at].rsplit('/').next().unwrap_or_default();
+        let first = pattern.split(' ').next().unwrap_or_default();
+        matches(first, name) && has_words(pattern, &words[at..])
+    })
 }
 
 /// Returns a text without quotes, backslashes and operators.

@@ -106,6 +106,16 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.p GIT_CONFIG_VALUE_0=push git p",
         "HOME=. git p",
         "sh -c 'git -c alias.p=push p'",
+        // A file name or a line of the input stands for the program.
+        "find /usr/bin -name 'gi[t]' -exec {} push \\;",
+        "find . -type f -execdir env A=1 {} push o +",
+        "find . -exec sh -c '{} push' \\;",
+        "ls /usr/bin/gi* | xargs -I{} {} push",
+        "ls /usr/bin/gi* | xargs -I % nice % push",
+        "ls /usr/bin/gi* | xargs -i sh -c '{} push'",
+        "ls /usr/bin/gi* | xargs -I% sh -c '% push'",
+        "ls /usr/bin/gi* | xargs --replace=X X push",
+        "ls /usr/bin/gi* | xargs --replace {} push",
     ] {
         check(&policy, &["shell"], &command(line), Ask);
     }
@@ -113,6 +123,15 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "git status",
         "git pushy",
         "git-pushy",
+        // A mention of the program is not a run of it.
+        "echo git-push",
+        "which git-push",
+        "man git-push",
+        "git commit -m 'describe git-push'",
+        "cat docs/git-push",
+        "find . -name '*.rs' -exec wc -l {} +",
+        "ls | xargs -I{} mv {} old/",
+        "ls | xargs -I % cp % old/%",
         "git-status",
         "git log push",
         "cargo build > log 2>&1",

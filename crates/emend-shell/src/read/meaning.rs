@@ -22,6 +22,12 @@ const INTERPRETING_BUILTINS: &str = ". eval source trap";
 /// Programs that run another one, whose name may stand behind their options.
 const PREFIXES: &str = "builtin command doas env exec nice nohup setsid stdbuf sudo time timeout";
 
+/// Options of find that run a program.
+const FIND_EXEC: &str = "-exec -execdir -ok -okdir";
+
+/// The text that find and xargs replace by a file name or by a line of their input.
+const PLACEHOLDER: &str = "{}";
+
 /// Builtins without an effect on anything but the line itself.
 const INERT: &str = ": break continue exit false return shift true";
 
@@ -114,12 +120,12 @@ pub(super) fn meaning(words: &[&Word], input: Option<&Word>) -> Meaning {
         ..Meaning::default()
     };
     meaning.hides = meaning.evaluates || splits_text(words);
-    let is_before =
-        |word: &&Word| word.text.starts_with('-') || is_listed(PREFIXES, program(word)) || is_assignment(&word.text);
-    let n_before = words.iter().take_while(|word| is_before(word)).count();
-    let rest = &words[n_before..];
+    let rest = from_program(words);
+    let n_before = words.len() - rest.len();
     let Some((first, arguments)) = rest.split_first() else { return meaning };
     meaning.hides |= is_open(first)
+        || first.text.contains(PLACEHOLDER)
+        || replaces_program(program(first), arguments)
         // These give a program a new name.
         || is_listed("alias hash", program(first)) && !arguments.is_empty();
     // The program may stand anywhere behind one that runs others.
@@ -132,6 +138,43 @@ pub(super) fn meaning(words: &[&Word], input: Option<&Word>) -> Meaning {
         }
     }
     meaning
+}
+
+/// Returns the words from the program on, which may stand behind options, assignments and programs that run others.
+fn from_program<'a, 'b>(words: &'b [&'a Word]) -> &'b [&'a Word] {
+    let is_before =
+        |word: &&Word| word.text.starts_with('-') || is_listed(PREFIXES, program(word)) || is_assignment(&word.text);
+    &words[words.iter().take_while(|word| is_before(word)).count()..]
+}
+
+/// Returns whether find or xargs puts the name of a file, or a line of its input, in the place of a program.
+fn replaces_program(name: &str, arguments: &[&Word]) -> bool {
+    let is_program = |words: &[&Word], placeholder: &str| {
+        from_program(words).first().is_some_and(|word| word.text.contains(placeholder))
+    };
+    match name {
+        "find" => (1..arguments.len())
+            .any(|at| is_listed(FIND_EXEC, &arguments[at - 1].text) && is_program(&arguments[at..], PLACEHOLDER)),
+        "xargs" => {
+            let Some((placeholder, rest)) = replacement(arguments) else { return false };
+            let has_shell = rest.iter().any(|word| is_listed(INTERPRETERS, program(word)));
+            is_program(rest, placeholder) || has_shell && rest.iter().any(|word| word.text.contains(placeholder))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the text that xargs replaces, if it replaces any, and the words after that option.
+fn replacement<'a, 'b>(arguments: &'b [&'a Word]) -> Option<(&'a str, &'b [&'a Word])> {
+    let at = arguments.iter().position(|word| {
+        word.text.starts_with("-I") || word.text.starts_with("-i") || word.text.starts_with("--replace")
+    })?;
+    let (option, rest) = (arguments[at].text.as_str(), &arguments[at + 1..]);
+    Some(match option.trim_start_matches("--replace").trim_start_matches('=') {
+        "-I" => (rest.first()?.text.as_str(), &rest[1..]),
+        "-i" | "" => (PLACEHOLDER, rest),
+        given => (given.strip_prefix("-I").or_else(|| given.strip_prefix("-i")).unwrap_or(given), rest),
+    })
 }
 
 /// Returns the name of the program that a word names.
