@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 import { launch, serve } from "./browser.mjs";
 
 const TEST_MS = 60_000;
+/** The wait for the state of a page whose test failed. */
+const STATE_MS = 5_000;
 
 const served =
   process.argv[2] === undefined ? await serve(fileURLToPath(new URL("../../web/dist", import.meta.url))) : null;
@@ -63,11 +65,26 @@ async function attempt(test) {
     await Promise.race([test({ page, url, expectErrors, browser }), late]);
     return unexpected.length === 0 ? null : unexpected.join("\n");
   } catch (error) {
-    return [error.stack ?? String(error), ...unexpected].join("\n");
+    return [error.stack ?? String(error), ...unexpected, await stateOf(page)].join("\n");
   } finally {
     clearTimeout(timer);
     await context.close();
   }
+}
+
+/** Describes the page of a failed test: its message, the element with the focus, and the marks of the editor. */
+async function stateOf(page) {
+  const read = page.evaluate(() => ({
+    message: document.querySelector(".toast")?.textContent ?? null,
+    focus: document.activeElement?.outerHTML.slice(0, 160) ?? null,
+    file: document.querySelector(".cm-content")?.ariaLabel ?? null,
+    place: document.querySelector(".status-bar")?.textContent ?? null,
+    hunks: [...document.querySelectorAll(".hunk-bar")].map((bar) => bar.dataset.hunk),
+    lastEntry: [...document.querySelectorAll(".entry")].at(-1)?.textContent.slice(0, 160) ?? null,
+  }));
+  const late = new Promise((done) => setTimeout(done, STATE_MS, "not read: the page does not answer"));
+  const state = await Promise.race([read.catch((error) => `not read: ${error.message}`), late]);
+  return `page: ${JSON.stringify(state, null, 2)}`;
 }
 
 function indent(text) {

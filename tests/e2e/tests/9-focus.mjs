@@ -268,6 +268,51 @@ export const tests = {
     assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), "Redo");
   },
 
+  async "keys that follow a step to the next file are about its change"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait(RENAME);
+    await app.openFile("src/loans.ts");
+    await app.bars.first().waitFor();
+    const here = await app.bars.count();
+    await app.editor.focus();
+    for (let at = 0; at < here; at++) await page.keyboard.press("Alt+j");
+    // Faster than the next file is shown.
+    await page.evaluate(() => {
+      const editor = document.querySelector(".cm-content");
+      for (const key of ["j", "y", "k", "n"]) {
+        editor.dispatchEvent(new KeyboardEvent("keydown", { key, altKey: true, bubbles: true, cancelable: true }));
+      }
+    });
+    await app.says("Rejected 1 change.");
+    await page.waitForTimeout(100);
+    assert.match(await app.changes(), /2/);
+    assert.equal(await page.locator(".toast.error").count(), 0);
+    await page.locator('.cm-content[aria-label="Text of src/loans.ts"]').waitFor();
+    // One of the file that was stepped to, and one of this file, to which the last step returned.
+    await app.hunks(here - 1);
+  },
+
+  async "keys that follow a decision at once are about the next change"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait(RENAME);
+    await app.openFile("src/loans.ts");
+    await app.bars.first().waitFor();
+    await app.editor.focus();
+    await page.keyboard.press("Alt+j");
+    await page.evaluate(() => {
+      const editor = document.querySelector(".cm-content");
+      for (const key of ["y", "n"]) {
+        editor.dispatchEvent(new KeyboardEvent("keydown", { key, altKey: true, bubbles: true, cancelable: true }));
+      }
+    });
+    await app.hunks(0);
+    await app.says("2 left to review.");
+    const text = await app.text();
+    assert.deepEqual([/loanDays/.test(text), /seasonDays/.test(text)], [true, true], text);
+  },
+
   async "a button that has done all there is to do passes the focus on"({ page, url }) {
     const app = await openApp(page, url);
     await app.chooseModel({ pace: "instant" });

@@ -51,7 +51,9 @@ editor.connect({
   moved: (place) => {
     cursor.value = place;
   },
-  decide: (id, decision) => void decide(id, decision),
+  decide: async (id, decision) => {
+    await decide(id, decision);
+  },
   undecided: () => {
     const here = openHunks.value.length > 0;
     notify(

@@ -90,13 +90,12 @@ export function closeFile(): void {
   unreadable.value = null;
 }
 
-/** Goes to the first (or last) hunk of the next (or previous) file with pending hunks. Returns whether there is one. */
-export function goToNextFile(direction: 1 | -1): boolean {
+/** Goes to the first (or last) hunk of the next (or previous) file with pending hunks. Returns null if there is none. */
+export function goToNextFile(direction: 1 | -1): Promise<void> | null {
   const paths = waiting.value.map((file) => file.path);
   const others = paths.filter((path) => path !== openPath.value);
-  if (others.length === 0) return false;
+  if (others.length === 0) return null;
   const at = paths.indexOf(openPath.value ?? "");
   const next = at < 0 ? others.at(direction === 1 ? 0 : -1) : paths[(at + direction + paths.length) % paths.length];
-  if (next !== undefined) void openFile(next, direction === 1 ? "first" : "last");
-  return true;
+  return next === undefined ? null : openFile(next, direction === 1 ? "first" : "last");
 }

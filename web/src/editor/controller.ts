@@ -54,7 +54,8 @@ export interface EditorHooks {
   readonly sendDelay: () => number;
   readonly failed: (error: unknown) => void;
   readonly moved: (place: CursorPlace) => void;
-  readonly decide: (id: string, decision: Decision) => void;
+  /** Resolves when the decision is carried out and the cursor is at the next hunk. */
+  readonly decide: (id: string, decision: Decision) => Promise<void>;
   /** Called for a decision while the cursor is in no hunk. */
   readonly undecided: () => void;
   /** Adds the selected lines to the next message. */
@@ -64,8 +65,8 @@ export interface EditorHooks {
   readonly redo: () => void;
   /** Handles Esc. Returns whether it had an effect. */
   readonly escape: () => boolean;
-  /** Moves past the last or first hunk of the file. Returns whether there is a hunk in another file. */
-  readonly beyond: (direction: 1 | -1) => boolean;
+  /** Goes to a hunk of another file. Resolves when it is shown. Returns null if no other file has hunks. */
+  readonly beyond: (direction: 1 | -1) => Promise<void> | null;
 }
 
 export type Decision = "accept" | "reject";
@@ -88,6 +89,8 @@ export class EditorController {
   #shown: OpenFile | null = null;
   #view: EditorView | null = null;
   #queue: Promise<unknown> = Promise.resolve();
+  /** A decision, or a step to another file, that is not shown yet. Keys that follow are about what it leads to, and wait. */
+  #acting: Promise<void> | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Sets the hooks. Call it before the first file is shown. */
@@ -225,17 +228,21 @@ export class EditorController {
     return done;
   }
 
-  /** Goes to the next or previous hunk; past the end to the next file with hunks, or around if there is none. */
-  step(direction: 1 | -1): boolean {
+  /**
+   * Goes to the next or previous hunk; past the end to the next file with hunks, or around if there is none. Returns the
+   * step to another file.
+   */
+  step(direction: 1 | -1): Promise<void> | null {
     const view = this.#view;
-    if (!view) return false;
+    if (!view) return null;
     const placed = placedHunks(view.state);
     let index = neighbourHunk(view.state, direction);
-    if (index < 0 && this.#hooks.beyond(direction)) return true;
+    const arriving = index < 0 ? this.#hooks.beyond(direction) : null;
+    if (arriving) return arriving;
     if (index < 0) index = direction === 1 ? 0 : placed.length - 1;
     const target = placed[index];
     if (target) this.#goTo(target);
-    return target !== undefined;
+    return null;
   }
 
   /** Goes to a line, counted from 1. */
@@ -352,7 +359,7 @@ export class EditorController {
     return [
       Prec.highest(
         EditorView.domEventHandlers({
-          keydown: (event, view) => this.#altKey(event, view),
+          keydown: (event) => this.#altKey(event),
           beforeinput: (event) => this.#browserUndo(event),
         }),
       ),
@@ -382,18 +389,30 @@ export class EditorController {
   }
 
   /** Handles the keys with Alt. A keymap would miss those that type a character on a Mac. */
-  #altKey(event: KeyboardEvent, view: EditorView): boolean {
+  #altKey(event: KeyboardEvent): boolean {
     const letter = altLetter(event);
-    const here = placedHunks(view.state)[hunkAtCursor(view.state)];
-    if (letter === "c") this.#hooks.quote();
-    else if (letter === "j") this.step(1);
-    else if (letter === "k") this.step(-1);
-    else if (letter === "y" && here) this.#hooks.decide(here.hunk.id, "accept");
-    else if (letter === "n" && here) this.#hooks.decide(here.hunk.id, "reject");
-    else if (letter === "y" || letter === "n") this.#hooks.undecided();
-    else return false;
+    if (letter === null || !"cjkyn".includes(letter)) return false;
     event.preventDefault();
+    const acting = this.#acting ? this.#acting.then(() => this.#carryOut(letter)) : this.#carryOut(letter);
+    const done = acting
+      ?.catch(() => undefined)
+      .then(() => {
+        if (this.#acting === done) this.#acting = null;
+      });
+    if (done) this.#acting = done;
     return true;
+  }
+
+  #carryOut(letter: string): Promise<void> | null {
+    const state = this.#view?.state;
+    if (!state) return null;
+    const here = placedHunks(state)[hunkAtCursor(state)];
+    if (letter === "c") this.#hooks.quote();
+    else if (letter === "j") return this.step(1);
+    else if (letter === "k") return this.step(-1);
+    else if (here) return this.#hooks.decide(here.hunk.id, letter === "y" ? "accept" : "reject");
+    else this.#hooks.undecided();
+    return null;
   }
 
   /** Takes the place of the browser's own undo, whose order has no decisions and no edits of the agent. */

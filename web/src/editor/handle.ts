@@ -95,8 +95,8 @@ export class EditorHandle {
     return this.#controller?.flush() ?? Promise.resolve();
   }
 
-  step(direction: 1 | -1): boolean {
-    return this.#controller?.step(direction) ?? false;
+  step(direction: 1 | -1): void {
+    void this.#controller?.step(direction);
   }
 
   goToLine(number: number): void {
