@@ -49,7 +49,7 @@ pub struct KeptRun {
 /// The result of restoring paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptRestored {
-    /// Paths that were changed back.
+    /// Paths that were changed.
     pub restored: Vec<FilePath>,
     /// Paths that have changed since and were left alone.
     pub kept: Vec<FilePath>,
@@ -82,15 +82,30 @@ pub enum KeptStateKind {
     Special,
 }
 
-/// A recorded change that an undo would take back.
+/// A recorded change in effect, and the effect of an undo on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptPreview {
     /// Path relative to the root.
     pub path: FilePath,
     /// The state that the undo restores; `None` if nothing was there.
     pub before: Option<KeptState>,
-    /// The present state.
+    /// The state after the last command that changed the path.
     pub after: Option<KeptState>,
+    /// Whether the path has another state by now, so that the undo leaves it alone.
+    pub is_blocked: bool,
+}
+
+/// An undo of commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptUndo {
+    /// The runs.
+    pub runs: Vec<u64>,
+    /// The texts that line logs undo.
+    pub logged: BTreeSet<FilePath>,
+    /// Those of them that the line logs left as they are. Known after the first step.
+    pub left: BTreeSet<FilePath>,
+    /// Whether a path that was deleted after the runs comes back.
+    pub restores_deleted: bool,
 }
 
 /// An undo or redo of commands that is not complete.
@@ -146,27 +161,23 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the runs with recorded changes, oldest first.
     fn runs(&self) -> Vec<KeptRun>;
 
-    /// Undoes recorded changes of `runs`. `logged` are the texts that line logs undo.
+    /// Does one step of an undo.
     ///
-    /// A path whose present state is not the one that the command left stays as it is. An interrupted undo can be
-    /// repeated.
+    /// A path whose present state is not the one that the command left stays as it is, and its change stays in effect: a
+    /// later undo tries it again. An interrupted undo can be repeated.
     ///
     /// # Errors
     ///
     /// The disk fails; some paths may be restored.
-    fn undo<'a>(
-        &'a self,
-        runs: &'a [u64],
-        logged: &'a BTreeSet<FilePath>,
-        step: UndoStep,
-    ) -> BoxFuture<'a, Result<KeptRestored, EnvError>>;
+    fn undo<'a>(&'a self, undo: &'a KeptUndo, step: UndoStep) -> BoxFuture<'a, Result<KeptRestored, EnvError>>;
 
-    /// Returns the changes that an undo of `runs` would take back now, sorted by path. Changes nothing.
+    /// Returns the changes in effect that an undo would take back or leave alone now, sorted by path. Changes nothing.
+    /// The undo's `logged` are not looked at.
     ///
     /// # Errors
     ///
     /// The record or the files cannot be read.
-    fn preview<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<KeptPreview>, EnvError>>;
+    fn preview<'a>(&'a self, undo: &'a KeptUndo) -> BoxFuture<'a, Result<Vec<KeptPreview>, EnvError>>;
 
     /// Returns the undo or redo of commands that was interrupted, such as by the end of the process.
     fn interrupted(&self) -> Option<KeptInterrupted>;
@@ -174,13 +185,13 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the runs that [`redo`](Self::redo) would redo.
     fn undone(&self) -> Vec<u64>;
 
-    /// Redoes the changes of the last undo that is not redone yet, and returns the changed paths. There are none if
-    /// commands ran since.
+    /// Redoes the changes of the last undo that is not redone yet. There are none if commands ran since. A path that has
+    /// another state than the undo left stays as it is; a later redo tries it again.
     ///
     /// # Errors
     ///
     /// The disk fails; some paths may be changed.
-    fn redo(&self) -> BoxFuture<'_, Result<Vec<FilePath>, EnvError>>;
+    fn redo(&self) -> BoxFuture<'_, Result<KeptRestored, EnvError>>;
 }
 
 /// A change that a command in a copy made and that does not wait for review.

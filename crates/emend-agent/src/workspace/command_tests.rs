@@ -123,7 +123,7 @@ fn a_command_that_changes_again_what_the_user_restored_is_a_change() {
             assert_eq!(shown[0].before.as_deref(), Some(text), "{change}");
             assert_eq!(world.undo(), [path], "{change}");
             assert_eq!(world.disk(path).as_deref(), Some(text), "{change}");
-            assert_eq!(block_on(world.workspace.redo_runs()).unwrap().len(), 1, "{change}");
+            assert_eq!(block_on(world.workspace.redo_runs()).unwrap().restored.len(), 1, "{change}");
             assert!(world.workspace.runs().last().unwrap().is_on, "{change}");
             world.undo();
         }

@@ -1,7 +1,5 @@
 //! Commands in an environment that keeps files: every change is recorded by the keeper, and that of text in line logs.
 
-use std::collections::BTreeSet;
-
 use emend_edit::line_log::{LineLog, Origin};
 use emend_edit::size::compact_sort::set_of;
 use futures::future::{Either, select};
@@ -11,7 +9,7 @@ use super::context::WriteContext;
 use super::error::WorkspaceError;
 use super::state::Workspace;
 use crate::environment::command::{Command, OutputSink, OutputStream};
-use crate::environment::{EnvError, FileKeeper, FilePath, KeptChangeKind, KeptRestored, UndoStep};
+use crate::environment::{EnvError, FileKeeper, FilePath, KeptChangeKind, KeptRestored, KeptUndo, UndoStep};
 
 /// Maximum number of files that get a line log by one command. The changes of further files are undone whole.
 const LOGGED_FILES_MAX: usize = 1000;
@@ -94,14 +92,9 @@ impl Workspace {
     }
 
     /// Undoes one step of the recorded changes of commands. The caller holds the lock of writes.
-    pub(super) async fn undo_kept(
-        &self,
-        runs: &[u64],
-        logged: &BTreeSet<FilePath>,
-        step: UndoStep,
-    ) -> Result<KeptRestored, EnvError> {
+    pub(super) async fn undo_kept(&self, undo: &KeptUndo, step: UndoStep) -> Result<KeptRestored, EnvError> {
         match self.keeper() {
-            Some(keeper) => keeper.undo(runs, logged, step).await,
+            Some(keeper) => keeper.undo(undo, step).await,
             None => Ok(KeptRestored::default()),
         }
     }

@@ -48,7 +48,7 @@ pub use review::{ChangedFile, Review, ReviewError, ReviewFile, ReviewHunk, Revie
 pub use rollback::{
     Checkpoint, CheckpointFile, CheckpointHunk, Diff3, Rollback, RollbackMode, RollbackRequest, RolledBackFile,
 };
-pub use runs::{RunChanges, TextChange, UndoneRun};
+pub use runs::{RedoneRuns, RunChanges, TextChange, UndoneRun};
 pub use snapshot::{FinishedStep, Missed, RootEntry, RootGate, RootRight, SaveSnapshot, Snapshot, SnapshotError};
 pub use state::{Mode, Workspace};
 pub use unsaved::SavedFile;

@@ -15,7 +15,7 @@ use super::decisions::refused;
 use super::review::{ReviewError, run_names};
 use super::runs::TextChange;
 use super::state::Workspace;
-use crate::environment::{FilePath, UndoStep};
+use crate::environment::{FilePath, KeptUndo, UndoStep};
 
 const ALL: [Status; 4] = [Status::Pending, Status::Accepted, Status::Rejected, Status::RolledBack];
 
@@ -100,6 +100,10 @@ pub struct RollbackRequest {
 pub struct Rollback {
     /// The affected files, by path.
     pub files: Vec<RolledBackFile>,
+    /// Paths beside texts that stay as they are because they have another state than the runs left. Only a hard rollback
+    /// on a machine with files changes other than texts at all.
+    #[serde(skip)]
+    pub kept: Vec<FilePath>,
 }
 
 /// The effect of a rollback on one file.
@@ -175,7 +179,7 @@ impl Workspace {
 
     /// Rolls runs back: all files in one commit to the disk, and as one step that [`undo`](Self::undo) reverts.
     ///
-    /// A hard rollback also restores what commands of the runs changed beside text; only
+    /// A hard rollback also restores what commands of the runs changed beside text, unless it was changed since; only
     /// [`redo_runs`](Self::redo_runs) reverts that part.
     ///
     /// # Errors
@@ -223,16 +227,18 @@ impl Workspace {
             return Ok(rollback);
         }
         let restores_kept = is_hard && request.files.is_none();
-        let mut logged: BTreeSet<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
+        let logged = logs.iter().map(|(path, _)| path.clone()).collect();
+        let mut kept = KeptUndo { runs: request.runs.clone(), logged, restores_deleted: true, ..KeptUndo::default() };
         for step in [UndoStep::BeforeLogs, UndoStep::AfterLogs] {
             if restores_kept {
-                self.undo_kept(&request.runs, &logged, step).await.map_err(super::error::WorkspaceError::from)?;
+                let outcome = self.undo_kept(&kept, step).await.map_err(super::error::WorkspaceError::from)?;
+                rollback.kept = outcome.kept;
             }
             if matches!(step, UndoStep::BeforeLogs) {
                 let stepped = std::mem::take(&mut logs);
                 let step = self.step_of(&stepped);
                 let refused = self.save_permitted(stepped, false, step).await?;
-                logged.retain(|path| !refused.contains(path));
+                kept.logged.retain(|path| !refused.contains(path));
                 for file in rollback.files.iter_mut().filter(|file| refused.contains(&file.file_path)) {
                     (file.reverted, file.reverted_from_user, file.refused) = (0, 0, true);
                     file.texts.after.clone_from(&file.texts.before);

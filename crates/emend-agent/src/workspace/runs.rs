@@ -12,7 +12,9 @@ use super::error::WorkspaceError;
 use super::review::{ReviewError, run_names};
 use super::state::Workspace;
 use super::steps::Step;
-use crate::environment::{EntryKind, EnvError, FileKeeper, FilePath, KeptPreview, KeptRun, KeptState, UndoStep};
+use crate::environment::{
+    EntryKind, EnvError, FileKeeper, FilePath, KeptPreview, KeptRestored, KeptRun, KeptState, KeptUndo, UndoStep,
+};
 
 /// The agent's changes in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +47,24 @@ pub struct TextChange {
 pub struct UndoneRun {
     /// Files that were changed back.
     pub restored: Vec<FilePath>,
-    /// Files that keep a part of the runs, because the user has edited it since.
+    /// Text files that keep a part of the runs, because the user has edited it since.
     pub kept: Vec<FilePath>,
+    /// Other paths that stay as they are because they have another state than the runs left. A later undo tries them
+    /// again.
+    pub blocked: Vec<FilePath>,
     /// Files that stay as they are because the system does not permit to replace them, such as one with hard links.
     pub refused: Vec<FilePath>,
     /// Files that commands of the runs changed and whose former state was not kept.
     pub lost: Vec<FilePath>,
+}
+
+/// The result of redoing runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RedoneRuns {
+    /// Files that were changed, sorted.
+    pub restored: Vec<FilePath>,
+    /// Files that stay as they are because they have another state than the undo left. A later redo tries them again.
+    pub kept: Vec<FilePath>,
 }
 
 /// The logs after undoing runs.
@@ -109,16 +123,17 @@ impl Workspace {
     /// A file cannot be read, or the disk fails; nothing changes then.
     pub async fn undo_runs(&self, runs: &[u64]) -> Result<UndoneRun, WorkspaceError> {
         let _writing = self.enter().await?;
-        let mut logged = self.logged(runs);
-        let first = self.undo_kept(runs, &logged, UndoStep::BeforeLogs).await?;
+        let mut kept = KeptUndo { runs: runs.to_vec(), logged: self.logged(runs), ..KeptUndo::default() };
+        let first = self.undo_kept(&kept, UndoStep::BeforeLogs).await?;
         let TakenBack { mut undone, logs } = self.taken_back(runs, None).await?;
         let step = Step { runs: runs.to_vec(), ..Step::new(undone.restored.clone()) };
         let saved = self.save_permitted(logs, true, step).await;
         let refused = saved.map_err(|error| if first.restored.is_empty() { error } else { partly(error) })?;
         // The keeper may still restore them whole.
-        logged.retain(|path| !refused.contains(path));
+        kept.logged.retain(|path| !refused.contains(path));
         undone.restored.retain(|path| !refused.contains(path));
-        let last = self.undo_kept(runs, &logged, UndoStep::AfterLogs).await?;
+        kept.left = undone.kept.iter().filter(|path| !undone.restored.contains(path)).cloned().collect();
+        let last = self.undo_kept(&kept, UndoStep::AfterLogs).await?;
         let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
         undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();
         // Restored whole before its log was looked at.
@@ -126,7 +141,7 @@ impl Workspace {
         undone.refused = refused.into_iter().filter(|path| !last.restored.contains(path)).collect();
         for kept in [first, last] {
             undone.restored = set_of(undone.restored.drain(..).chain(kept.restored)).into_iter().collect();
-            undone.kept = set_of(undone.kept.drain(..).chain(kept.kept)).into_iter().collect();
+            undone.blocked = kept.kept;
         }
         Ok(undone)
     }
@@ -143,12 +158,13 @@ impl Workspace {
         state.files.iter().filter(|(_, entry)| is_logged(&entry.log)).map(|(path, _)| path.clone()).collect()
     }
 
-    /// Redoes the changes of the last [`undo_runs`](Self::undo_runs); returns the files.
+    /// Redoes the changes of the last [`undo_runs`](Self::undo_runs).
     ///
     /// # Errors
     ///
-    /// Returns [`ReviewError::Nothing`] if the user has decided or edited since, or the error of the disk.
-    pub async fn redo_runs(&self) -> Result<Vec<FilePath>, ReviewError> {
+    /// Returns [`ReviewError::Nothing`] if the user has decided or edited since, [`ReviewError::Contested`] if a text was
+    /// changed at the same lines or created anew, or the error of the disk.
+    pub async fn redo_runs(&self) -> Result<RedoneRuns, ReviewError> {
         let nothing = || ReviewError::Nothing { action: "redo" };
         let logged = {
             let state = self.state();
@@ -177,16 +193,18 @@ impl Workspace {
         let is_apart = !kept.is_empty() && !runs.is_empty() && runs.is_disjoint(&set_of(kept.iter().copied()));
         let redoes_log = !is_apart || runs.first() < kept.first();
         let redoes_kept = !is_apart || !redoes_log;
-        let mut paths = BTreeSet::new();
+        let mut redone = RedoneRuns::default();
         if let Some(logged) = logged.filter(|_| redoes_log) {
             self.undo().await?;
-            paths.extend(logged);
+            redone.restored = logged;
         }
         if let Some(keeper) = self.keeper().filter(|_| redoes_kept) {
             let _writing = self.enter().await?;
-            paths.extend(keeper.redo().await.map_err(WorkspaceError::from)?);
+            let KeptRestored { restored, kept } = keeper.redo().await.map_err(WorkspaceError::from)?;
+            redone.restored = set_of(redone.restored.drain(..).chain(restored)).into_iter().collect();
+            redone.kept = kept.into_iter().filter(|path| !redone.restored.contains(path)).collect();
         }
-        if paths.is_empty() { Err(nothing()) } else { Ok(paths.into_iter().collect()) }
+        if redone == RedoneRuns::default() { Err(nothing()) } else { Ok(redone) }
     }
 
     /// Completes a redo of commands during which the process was killed.
@@ -219,9 +237,22 @@ impl Workspace {
     ///
     /// The changes of the commands cannot be read.
     pub async fn other_changes_of_runs(&self, runs: &[u64]) -> Result<Vec<KeptPreview>, WorkspaceError> {
+        let mut changes = self.other_changes(runs, false).await?;
+        changes.retain(|change| !change.is_blocked);
+        Ok(changes)
+    }
+
+    /// As [`other_changes_of_runs`](Self::other_changes_of_runs), with the changes that an undo would leave alone because
+    /// their paths were changed since. `is_hard` is that of a hard rollback, which restores deleted paths.
+    ///
+    /// # Errors
+    ///
+    /// The changes of the commands cannot be read.
+    pub async fn other_changes(&self, runs: &[u64], is_hard: bool) -> Result<Vec<KeptPreview>, WorkspaceError> {
         let logged = self.logged(runs);
         let Some(keeper) = self.keeper() else { return Ok(Vec::new()) };
-        let mut changes = keeper.preview(runs).await?;
+        let undo = KeptUndo { runs: runs.to_vec(), restores_deleted: is_hard, ..KeptUndo::default() };
+        let mut changes = keeper.preview(&undo).await?;
         changes.retain(|change| {
             let mode = |state: &Option<KeptState>| state.as_ref().map(|state| state.mode);
             let both_exist = change.before.is_some() && change.after.is_some();

@@ -318,12 +318,12 @@ fn runs_are_listed_shown_taken_back_and_brought_back() {
     block_on(world.workspace.undo_runs(&[1])).unwrap();
     assert_eq!(disks(), ["one\ntwo\n", "buzz\n", "-"]);
     assert_eq!(listed(), [(1, "a.txt".to_owned(), false), (2, "a.txt c.txt".to_owned(), false)]);
-    assert_eq!(block_on(world.workspace.redo_runs()).unwrap().len(), 1);
+    assert_eq!(block_on(world.workspace.redo_runs()).unwrap().restored.len(), 1);
     assert_eq!(disks(), ["ONE\ntwo\n", "buzz\n", "-"]);
-    assert_eq!(block_on(world.workspace.redo_runs()).unwrap().len(), 2);
+    assert_eq!(block_on(world.workspace.redo_runs()).unwrap().restored.len(), 2);
     assert_eq!(disks(), ["ONE\nTWO\n", "buzz\n", "new\n"]);
     let nothing = block_on(world.workspace.redo_runs()).map_err(|error| error.code());
-    assert_eq!(nothing.map(|paths| paths.len()), Err(Code::NotFound), "what the user did last is an edit");
+    assert_eq!(nothing.map(|redone| redone.restored.len()), Err(Code::NotFound), "what the user did last is an edit");
     block_on(world.workspace.undo_runs(&[1, 2])).unwrap();
     assert_eq!(disks(), ["one\ntwo\n", "buzz\n", "-"]);
     world.user("a.txt", "mine\n");

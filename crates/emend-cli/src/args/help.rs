@@ -59,7 +59,7 @@ Trust:
 
 Exit status:
   0    Success
-  1    The task failed, e.g. a file does not exist; or a call was refused because nobody could be asked
+  1    The command failed, e.g. a file does not exist; or a call was refused because nobody could be asked
   2    Invalid command line
   3    Invalid setup: API key missing or rejected, project directory or setting invalid
   4    The provider or the network failed
@@ -103,7 +103,7 @@ Examples:
 
 Exit status:
   0    Success
-  1    The task failed, e.g. a file does not exist; or a call was refused because nobody could be asked
+  1    The run failed, or a call was refused because nobody could be asked
   2    Invalid command line
   3    Invalid setup: API key missing or rejected, project directory or setting invalid
   4    The provider or the network failed, or the conversation does not fit the model

@@ -71,16 +71,21 @@ pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitC
         return Ok(ExitCode::SUCCESS);
     }
     let undone = Undone::of(&project, &runs).await?;
-    if undone.run.restored.is_empty() {
-        return Err(Failure::new(Code::NotFound, format!("run {run} and later runs have nothing left to undo")));
-    }
     project.save()?;
+    if undone.run.restored.is_empty() {
+        let message = format!("run {run} and later runs have nothing left to undo");
+        return Err(nothing_done(message, &reasons(&project, &undone.run).await));
+    }
     report(&undone)
 }
 
 /// Prints a line for each change other than of a text that an undo of the runs would take back.
 async fn write_others<W: Write>(out: &mut Guarded<W>, project: &Project, runs: &[u64]) -> Result<(), Failure> {
-    for change in project.workspace.other_changes_of_runs(runs).await? {
+    for change in project.workspace.other_changes(runs, false).await? {
+        if change.is_blocked {
+            write_kept(out, &Blocked::all(project, &[change.path]).await)?;
+            continue;
+        }
         let line = text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref());
         writeln!(out, "{line}")?;
     }
@@ -132,12 +137,20 @@ pub(crate) async fn rollback_scoped(root: &Path, run: u64, check: bool) -> Resul
 pub(crate) async fn rollback_hard(root: &Path, run: u64, check: bool, yes: bool) -> Result<ExitCode, Failure> {
     let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
     let runs = since(&project, run)?;
-    let others = project.workspace.other_changes_of_runs(&runs).await?;
+    let others = project.workspace.other_changes(&runs, true).await?;
+    let (blocked, others): (Vec<KeptPreview>, Vec<KeptPreview>) =
+        others.into_iter().partition(|other| other.is_blocked);
+    let blocked: Vec<FilePath> = blocked.into_iter().map(|change| change.path).collect();
+    let blocked = Blocked::all(&project, &blocked).await;
     let preview = RollbackRequest { mode: RollbackMode::HardAll, runs, preview: true, ..RollbackRequest::default() };
     let mut files = project.workspace.rollback(&preview).await?.files;
     files.retain(|file| file.texts.before != file.texts.after);
     if files.is_empty() && others.is_empty() {
-        return Err(Failure::new(Code::NotFound, format!("the files of run {run} are as they were before it")));
+        let message = match blocked.is_empty() {
+            true => format!("the files of run {run} are as they were before it"),
+            false => "nothing was changed, and a file that is moved away is restored by the same command".to_owned(),
+        };
+        return Err(nothing_done(message, &blocked.iter().map(Blocked::sentence).collect::<Vec<_>>()));
     }
     let mut stdout = stdout();
     if check {
@@ -148,6 +161,7 @@ pub(crate) async fn rollback_hard(root: &Path, run: u64, check: bool, yes: bool)
         for change in &others {
             writeln!(stdout, "{}", text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref()))?;
         }
+        write_kept(&mut stdout, &blocked)?;
         return Ok(ExitCode::SUCCESS);
     }
     let of_other = |change: &KeptPreview| text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref());
@@ -165,11 +179,12 @@ pub(crate) async fn rollback_hard(root: &Path, run: u64, check: bool, yes: bool)
         }
         stdout = self::stdout();
     }
-    project.workspace.rollback(&RollbackRequest { preview: false, ..preview }).await?;
+    let done = project.workspace.rollback(&RollbackRequest { preview: false, ..preview }).await?;
     project.save()?;
     for line in losses {
         writeln!(stdout, "took back {line}")?;
     }
+    write_kept(&mut stdout, &Blocked::all(&project, &done.kept).await)?;
     writeln!(stdout, "emend redo restores them")?;
     Ok(ExitCode::SUCCESS)
 }
@@ -215,16 +230,81 @@ pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
         runs.map(|run| run.run_id).collect::<BTreeSet<u64>>()
     };
     let before = on(project);
-    let paths = project.workspace.redo_runs().await?;
+    let redone = project.workspace.redo_runs().await?;
     project.save()?;
+    let kept = Blocked::all(project, &redone.kept).await;
+    if redone.restored.is_empty() {
+        let reasons: Vec<String> = kept.iter().map(Blocked::sentence).collect();
+        return Err(nothing_done("nothing was redone".to_owned(), &reasons));
+    }
     let mut stdout = stdout();
     for run in on(project).difference(&before) {
         writeln!(stdout, "redid {}", visible(&project.run_name(*run)?))?;
     }
-    for path in paths {
-        writeln!(stdout, "reapplied {}", shown(&path))?;
+    for path in &redone.restored {
+        writeln!(stdout, "reapplied {}", shown(path))?;
+    }
+    write_kept(&mut stdout, &kept)
+}
+
+/// Returns the failure of a command that found only files to leave alone.
+fn nothing_done(message: String, reasons: &[String]) -> Failure {
+    match reasons {
+        [] => Failure::new(Code::NotFound, message),
+        reasons => Failure::new(Code::Conflict, format!("{message}: {}", reasons.join("; "))),
+    }
+}
+
+/// A path of a change that is not of a text, and the reason why it stays as it is.
+struct Blocked {
+    name: String,
+    reason: &'static str,
+}
+
+impl Blocked {
+    async fn all(project: &Project, paths: &[FilePath]) -> Vec<Self> {
+        let mut blocked = Vec::with_capacity(paths.len());
+        for path in paths {
+            let reason = match project.workspace.environment().metadata(path).await {
+                Ok(None) => "is no longer there",
+                _ => "was changed since",
+            };
+            blocked.push(Self { name: shown(path), reason });
+        }
+        blocked
+    }
+
+    fn sentence(&self) -> String {
+        format!("{} {}", self.name, self.reason)
+    }
+}
+
+/// Prints a line for each path that stays as it is.
+fn write_kept<W: Write>(out: &mut Guarded<W>, blocked: &[Blocked]) -> Result<(), Failure> {
+    for Blocked { name, reason } in blocked {
+        writeln!(out, "{}", folded(&format!("kept {name}: it {reason}")))?;
     }
     Ok(())
+}
+
+/// Returns the reasons for which files keep their changes.
+pub(crate) async fn reasons(project: &Project, undone: &UndoneRun) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for path in &undone.kept {
+        let reason = match project.workspace.saved_text(path.as_str()).await {
+            Ok(Some(_)) => "was changed at the same lines since",
+            Ok(None) => "is no longer there",
+            Err(_) => "is no longer a text file",
+        };
+        reasons.push(format!("{} {reason}", shown(path)));
+    }
+    reasons.extend(Blocked::all(project, &undone.blocked).await.iter().map(Blocked::sentence));
+    reasons.extend(undone.refused.iter().map(|path| format!("{}: {NOT_PERMITTED}", shown(path))));
+    if !undone.lost.is_empty() {
+        let lost: Vec<String> = undone.lost.iter().map(shown).collect();
+        reasons.push(format!("{} cannot be restored", listed(&lost)));
+    }
+    reasons
 }
 
 /// The result of undoing runs, with a line for each file.
@@ -233,6 +313,8 @@ pub(crate) struct Undone {
     /// The name of the run, if it is one.
     pub(crate) name: Option<String>,
     lines: Vec<String>,
+    /// Why other paths than texts stay as they are.
+    blocked: Vec<Blocked>,
     /// The commands of the runs, each with the files that changed while it ran. Another program may have changed them.
     by_commands: BTreeMap<String, Vec<String>>,
 }
@@ -267,7 +349,8 @@ impl Undone {
                 by_commands.entry(command.clone()).or_default().push(name);
             }
         }
-        Ok(Self { run, name: None, lines, by_commands })
+        let blocked = Blocked::all(project, &run.blocked).await;
+        Ok(Self { run, name: None, lines, blocked, by_commands })
     }
 }
 
@@ -314,6 +397,7 @@ pub(crate) fn report(undone: &Undone) -> Result<ExitCode, Failure> {
     for path in &undone.run.kept {
         writeln!(stdout, "{}", folded(&format!("kept your later edits in {}", shown(path))))?;
     }
+    write_kept(&mut stdout, &undone.blocked)?;
     for path in &undone.run.refused {
         writeln!(stdout, "{}", folded(&format!("kept {}: {NOT_PERMITTED}", shown(path))))?;
     }

@@ -5,11 +5,10 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
-use emend_agent::workspace::{FinishedStep, Mode, UndoneRun};
+use emend_agent::workspace::{FinishedStep, Mode};
 
-use crate::commands::checkpoints::{NOT_PERMITTED, Undone, report};
+use crate::commands::checkpoints::{Undone, reasons, report};
 use crate::failure::Failure;
 use crate::project::{Project, RunNote};
 use crate::visible::{stdout, visible};
@@ -90,23 +89,4 @@ fn pass(project: &Project, run: u64) -> Result<(), Failure> {
     let unknown =
         || RunNote { run, session: String::new(), label: String::new(), commands: BTreeMap::new(), is_passed: false };
     project.note_run(RunNote { is_passed: true, ..known.unwrap_or_else(unknown) })
-}
-
-/// Returns the reasons for which files keep their changes.
-async fn reasons(project: &Project, undone: &UndoneRun) -> Vec<String> {
-    let mut reasons = Vec::new();
-    for path in &undone.kept {
-        let reason = match project.workspace.saved_text(path.as_str()).await {
-            Ok(Some(_)) => "was changed at the same lines since",
-            Ok(None) => "is no longer there",
-            Err(_) => "is no longer a text file",
-        };
-        reasons.push(format!("{path} {reason}"));
-    }
-    reasons.extend(undone.refused.iter().map(|path| format!("{path}: {NOT_PERMITTED}")));
-    if !undone.lost.is_empty() {
-        let lost: Vec<&str> = undone.lost.iter().map(FilePath::as_str).collect();
-        reasons.push(format!("{} cannot be restored", lost.join(", ")));
-    }
-    reasons
 }

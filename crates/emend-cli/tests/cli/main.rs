@@ -60,6 +60,7 @@ mod reference;
 #[cfg(test)]
 #[cfg(unix)]
 mod restored;
+mod retried;
 #[cfg(test)]
 mod review;
 #[cfg(test)]

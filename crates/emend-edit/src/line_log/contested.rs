@@ -1,14 +1,14 @@
 //! Conflicts: changes of the agent at places that the user or another program has changed since.
 //!
-//! A change is **contested** if the user or another program has deleted a line that it deletes too, or the whole file,
-//! while the change was off the disk. Switching it on would put its lines beside the rival ones. Each side of a contested
+//! A change is **contested** if the user or another program has deleted a line that it deletes too, or the whole file, or
+//! has created the file that it creates, while the change was off the disk. Switching it on would put its lines beside the rival ones. Each side of a contested
 //! place is correct alone, so the reviewer has to choose.
 
 use std::collections::BTreeSet;
 
 use crate::line_log::dependencies::Seen;
 use crate::line_log::history::{Action, StatusChange};
-use crate::line_log::log::{LineLog, View};
+use crate::line_log::log::{Incarnation, LineLog, View};
 use crate::line_log::sequence::TokenIx;
 use crate::line_log::types::{
     ChangeId, ChangeIx, ChangeMeta, ChangeOp, DecisionError, DecisionOutcome, Origin, Status,
@@ -125,7 +125,10 @@ impl LineLog {
         let ending = self.incarnations.iter().filter(|_| is_gone && change.op == ChangeOp::Edit);
         let ending = ending.flat_map(|lifetime| lifetime.deleted_by.iter().copied());
         let is_rival = |&by: &ChangeIx| self.write_of(by).origin != Origin::Agent && self.is_on(by, View::Visible);
-        let rivals = set_of(deleting.chain(ending).filter(is_rival));
+        let lives = |lifetime: &&Incarnation| !lifetime.deleted_by.iter().any(is_ended);
+        let creating = self.incarnations.iter().filter(|_| change.op == ChangeOp::Create).filter(lives);
+        let creating = creating.flat_map(|lifetime| lifetime.created_by.iter().copied());
+        let rivals = set_of(deleting.chain(ending).chain(creating).filter(is_rival));
         if rivals.is_empty() { rivals } else { self.newer_than(ix, rivals) }
     }
 

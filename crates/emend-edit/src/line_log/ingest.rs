@@ -53,7 +53,8 @@ impl LineLog {
     ///
     /// Lines of accepted changes of the agent that are as before again count as rejected by the user, who restored them. A
     /// text that a save would have written is not a change of another program but an unrecorded save, such as one before a
-    /// crash. If the disk shows the visible text, the pending changes are on it, so they are accepted.
+    /// crash. If the disk shows the visible text, the pending changes are on it, so they are accepted. In a native build, the
+    /// text before the last changes of other programs takes these back: the file was moved away and came back, for example.
     pub fn external(&mut self, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
         self.found_on_disk(Origin::External, text, meta)
     }
@@ -82,6 +83,10 @@ impl LineLog {
             // The texts are equal but may consist of other lines than those once saved. The change is relative to the
             // current lines.
             self.mark_saved();
+        }
+        if origin == Origin::External && self.is_before_last_externals(text, meta.at_ms) {
+            self.mark_saved();
+            return Vec::new();
         }
         let (existed, seen) = self.seen_on_disk();
         let ids = match text {

@@ -12,6 +12,9 @@ use crate::line_log::log::{LineLog, View};
 use crate::line_log::sequence::TokenIx;
 use crate::line_log::types::{BASE, ChangeIx, Origin, Status};
 
+/// Number of entries of other programs, from the last one back, that a text on the disk can take back.
+const EXTERNALS_MAX: usize = 8;
+
 impl LineLog {
     /// Returns the agent's changes that `op` takes back: it puts the lines that they deleted, if any, in the place of
     /// theirs.
@@ -70,6 +73,29 @@ impl LineLog {
         }
         *self = before;
         true
+    }
+
+    /// Returns whether `text` is the one before the last entries of the history, all of other programs, and takes these
+    /// entries back.
+    ///
+    /// In a shipped wasm module the user's changes are not those of other programs, and the code is left out.
+    pub(super) fn is_before_last_externals(&mut self, text: Option<&str>, at_ms: u64) -> bool {
+        if cfg!(all(target_family = "wasm", not(test))) || !self.is_disk_saved() {
+            return false;
+        }
+        let by = Origin::External;
+        let last = self.history.entries.iter().rev().take(EXTERNALS_MAX).take_while(|entry| entry.by == by);
+        let last: BTreeSet<u64> = last.map(|entry| entry.number).collect();
+        let mut before = self.clone();
+        while before.history.stacks_of(by).and_then(|stacks| stacks.undo.last()).is_some_and(|next| last.contains(next))
+        {
+            before.undo_one(by, at_ms);
+            if before.is_disk_text(text) {
+                *self = before;
+                return true;
+            }
+        }
+        false
     }
 
     /// Switches changes off as a part of a write. Returns the statuses that this sets.

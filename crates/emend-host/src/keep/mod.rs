@@ -38,7 +38,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use emend_agent::environment::{
-    FilePath, KeptChange, KeptChangeKind, KeptInterrupted, KeptRestored, KeptRun, UndoStep,
+    FilePath, KeptChange, KeptChangeKind, KeptInterrupted, KeptRestored, KeptRun, KeptUndo, UndoStep,
 };
 use emend_edit::text::decode;
 use emend_llm::Random as _;
@@ -220,18 +220,12 @@ impl Keeper {
         self.with(files, |loaded| Ok(loaded.record.runs())).unwrap_or_default()
     }
 
-    /// Undoes one step of the changes of `runs`.
-    pub(crate) fn undo(
-        &mut self,
-        files: &RootFiles,
-        runs: &[u64],
-        logged: &BTreeSet<FilePath>,
-        step: UndoStep,
-    ) -> io::Result<KeptRestored> {
+    /// Does one step of an undo.
+    pub(crate) fn undo(&mut self, files: &RootFiles, undo: &KeptUndo, step: UndoStep) -> io::Result<KeptRestored> {
         if !self.directory.exists() {
             return Ok(KeptRestored::default());
         }
-        self.with(files, |loaded| loaded.undo(files, runs, logged, step))
+        self.with(files, |loaded| loaded.undo(files, undo, step))
     }
 
     /// Returns the runs of the last undo that can be redone.
@@ -253,9 +247,9 @@ impl Keeper {
     }
 
     /// Redoes the last undo.
-    pub(crate) fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
+    pub(crate) fn redo(&mut self, files: &RootFiles) -> io::Result<KeptRestored> {
         if !self.directory.exists() {
-            return Ok(Vec::new());
+            return Ok(KeptRestored::default());
         }
         self.with(files, |loaded| loaded.redo(files))
     }
@@ -325,9 +319,16 @@ impl Loaded {
                     lines.push(b'\n');
                 }
             }
-            let is_off = |number: &usize| self.record.commands.get(*number).is_some_and(|recorded| !recorded.is_on);
-            let commands = (0..self.record.commands.len()).filter(is_off).collect();
-            serde_json::to_writer(&mut lines, &Line::Switch { commands, is_on: false, untouched: BTreeSet::new() })?;
+            for (number, recorded) in self.record.commands.iter().enumerate() {
+                let kept = recorded.partly().clone();
+                if !recorded.is_on || !kept.is_empty() {
+                    let commands = vec![number];
+                    let line = Line::Switch { commands, is_on: false, untouched: BTreeSet::new(), kept };
+                    serde_json::to_writer(&mut lines, &line)?;
+                    lines.push(b'\n');
+                }
+            }
+            serde_json::to_writer(&mut lines, &Line::no_undo())?;
             lines.push(b'\n');
             replace(&self.directory.join(record::CHANGES), &lines)?;
             self.record.undone.clear();
@@ -444,7 +445,7 @@ impl Loaded {
         all.sort_by(|a, b| a.path.cmp(&b.path));
         all.dedup();
         if !changes.is_empty() || !lost.is_empty() {
-            self.append(Line::Command(Recorded { run, at_ms, changes, lost, is_on: true }))?;
+            self.append(Line::Command(Recorded::new(run, at_ms, changes, lost)))?;
         }
         self.is_dirty |= tree != self.tree;
         self.tree = tree;

@@ -95,6 +95,11 @@ impl Node {
         let is_apart = matches!(self.content, Content::File { blob: None, .. });
         is_apart.then_some((self.inode, self.size, self.modified))
     }
+
+    /// Returns whether both states have the same content, as far as it is stored.
+    pub(super) fn has_same_content(&self, other: &Self) -> bool {
+        (&self.content, self.marks()) == (&other.content, other.marks())
+    }
 }
 
 /// A change of one path by a command. At least one side is present.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use emend_agent::environment::{FilePath, KeptPreview, KeptState, KeptStateKind};
+use emend_agent::environment::{FilePath, KeptPreview, KeptState, KeptStateKind, KeptUndo};
 
 use super::Keeper;
 use super::aside::{ASIDE, Aside};
@@ -14,48 +14,51 @@ use super::restore::{Places, Switch, Switched};
 use crate::files::RootFiles;
 
 impl Keeper {
-    /// Returns the changes of `runs` that an undo would take back now, without those in ignored directories.
-    pub(crate) fn preview(&mut self, files: &RootFiles, runs: &[u64]) -> io::Result<Vec<KeptPreview>> {
+    /// Returns the changes that an undo would take back or leave alone now, without those in ignored directories.
+    pub(crate) fn preview(&mut self, files: &RootFiles, undo: &KeptUndo) -> io::Result<Vec<KeptPreview>> {
         if !self.directory.exists() {
             return Ok(Vec::new());
         }
         match self.only_reads {
             true => {
                 let aside = Aside(self.directory.join(ASIDE));
-                preview(&Record::read(&self.directory)?.0, files, &aside, runs)
+                preview(&Record::read(&self.directory)?.0, files, &aside, undo)
             }
-            false => self.with(files, |loaded| preview(&loaded.record, files, &loaded.aside, runs)),
+            false => self.with(files, |loaded| preview(&loaded.record, files, &loaded.aside, undo)),
         }
     }
 }
 
-fn preview(record: &Record, files: &RootFiles, aside: &Aside, runs: &[u64]) -> io::Result<Vec<KeptPreview>> {
+fn preview(record: &Record, files: &RootFiles, aside: &Aside, undo: &KeptUndo) -> io::Result<Vec<KeptPreview>> {
     // The state before the first command that changed a path, and the one after the last.
     let mut changes: BTreeMap<&FilePath, (Option<&Node>, Option<&Node>)> = BTreeMap::new();
-    for number in record.live_commands(runs) {
+    for number in record.live_commands(&undo.runs) {
         let Some(recorded) = record.commands.get(number) else { continue };
-        let is_shown = |change: &&Change| !change.is_product() && names::is_named_alone(&change.path);
+        let is_shown = |change: &&Change| {
+            recorded.is_live(&change.path) && !change.is_product() && names::is_named_alone(&change.path)
+        };
         for change in recorded.changes.iter().filter(is_shown) {
             let (before, after) = (change.before.as_ref(), change.after.as_ref());
             changes.entry(&change.path).and_modify(|known| known.0 = before).or_insert((before, after));
         }
     }
-    let mut places = Places::of(files, aside);
+    let mut places = Places::of(files, aside).restoring_deleted(undo.restores_deleted);
     let mut previews = Vec::new();
     for (path, (before, after)) in changes {
         let switch = Switch { path, from: after, to: before };
-        let is_due = match places.look(&switch)? {
-            Switched::Done => true,
-            Switched::LeftAlone => false,
+        let is_blocked = match places.look(&switch)? {
+            Switched::Done => false,
+            Switched::LeftAlone => true,
             // The contents are the same. The mode bits may differ.
             Switched::Before => match (before, after) {
-                (Some(before), Some(after)) => before.mode != after.mode && places.mode(path)? == Some(after.mode),
-                _ => false,
+                (Some(before), Some(after)) if before.mode != after.mode && places.mode(path)? == Some(after.mode) => {
+                    false
+                }
+                _ => continue,
             },
         };
-        if is_due {
-            previews.push(KeptPreview { path: names::shown(path), before: before.map(state), after: after.map(state) });
-        }
+        let (before, after) = (before.map(state), after.map(state));
+        previews.push(KeptPreview { path: names::shown(path), before, after, is_blocked });
     }
     Ok(previews)
 }

@@ -34,11 +34,41 @@ pub(super) struct Recorded {
     pub(super) at_ms: u64,
     pub(super) changes: Vec<Change>,
     pub(super) lost: Vec<FilePath>,
+    /// Whether changes of the command are in effect.
     #[serde(skip, default = "yes")]
     pub(super) is_on: bool,
+    /// The paths whose changes are in effect, if an undo or redo left some paths alone. Empty for all.
+    #[serde(skip)]
+    partly: BTreeSet<FilePath>,
 }
 
 impl Recorded {
+    /// Returns a command whose changes are all in effect.
+    pub(super) fn new(run: u64, at_ms: u64, changes: Vec<Change>, lost: Vec<FilePath>) -> Self {
+        Self { run, at_ms, changes, lost, is_on: true, partly: BTreeSet::new() }
+    }
+
+    /// Returns whether the change of a path is in effect.
+    pub(super) fn is_live(&self, path: &FilePath) -> bool {
+        self.is_on && (self.partly.is_empty() || self.partly.contains(path))
+    }
+
+    /// Returns the paths whose changes are in effect although others are not.
+    pub(super) fn partly(&self) -> &BTreeSet<FilePath> {
+        &self.partly
+    }
+
+    /// Switches all changes on or off, except those of the paths in `kept`.
+    fn switch(&mut self, is_on: bool, kept: &BTreeSet<FilePath>) {
+        let paths = self.changes.iter().map(|change| &change.path);
+        let n_kept = paths.clone().filter(|path| kept.contains(*path)).count();
+        self.partly = match n_kept {
+            0 => BTreeSet::new(),
+            _ => paths.filter(|path| kept.contains(*path) != is_on).cloned().collect(),
+        };
+        self.is_on = if n_kept == 0 { is_on } else { !self.partly.is_empty() };
+    }
+
     /// Returns whether the command made the whole repository that a path is in.
     pub(super) fn makes_repository_of(&self, path: &FilePath) -> bool {
         let top = names::repository(path).and_then(|(directory, _)| FilePath::clean(directory));
@@ -72,7 +102,17 @@ pub(super) enum Line {
         /// Paths of the commands that an undo left as they were, because the user had restored or changed them before.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         untouched: BTreeSet<FilePath>,
+        /// Paths that were not switched, because they have another state. A later undo or redo tries them again.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        kept: BTreeSet<FilePath>,
     },
+}
+
+impl Line {
+    /// Returns the line after which no undo can be redone.
+    pub(super) fn no_undo() -> Self {
+        Self::Switch { commands: Vec::new(), is_on: false, untouched: BTreeSet::new(), kept: BTreeSet::new() }
+    }
 }
 
 /// An undo that can be redone.
@@ -119,18 +159,38 @@ impl Record {
             }
             Line::Modes(noted) => self.noted.push(NotedModes { n_commands: self.commands.len(), ..noted }),
             Line::Switching { commands, is_on } => {
-                self.switch(&commands, true);
+                let is_known = match is_on {
+                    true => self.undone.iter().any(|undone| undone.commands == commands),
+                    false => self.is_undoing(&commands),
+                };
+                for &number in &commands {
+                    if let Some(recorded) = self.commands.get_mut(number) {
+                        recorded.is_on = true;
+                    }
+                }
                 self.switching = Some((commands.clone(), is_on));
-                // Which paths an interrupted undo has changed is not known.
-                let known = self.undone.iter().find(|undone| undone.commands == commands);
-                let untouched = known.map(|undone| undone.untouched.clone()).unwrap_or_default();
-                self.push_undone(commands, untouched);
+                if !is_known {
+                    // Which paths an interrupted undo has changed is not known.
+                    self.push_undone(commands, BTreeSet::new());
+                }
             }
-            Line::Switch { commands, is_on, untouched } => {
+            Line::Switch { commands, is_on, untouched, kept } => {
+                let was_undoing = self.is_undoing(&commands);
                 self.switching = None;
-                self.switch(&commands, is_on);
+                for &number in &commands {
+                    if let Some(recorded) = self.commands.get_mut(number) {
+                        recorded.switch(is_on, &kept);
+                    }
+                }
+                if is_on || was_undoing {
+                    let last = self.undone.iter().rposition(|undone| undone.commands == commands);
+                    last.map(|last| self.undone.remove(last));
+                }
                 match is_on {
-                    true => self.undone.retain(|undone| undone.commands != commands),
+                    true => {
+                        let done = self.paths_of(&commands).filter(|path| !kept.contains(*path)).cloned().collect();
+                        self.push_undone(commands, done);
+                    }
                     false if commands.is_empty() => self.undone.clear(),
                     false => self.push_undone(commands, untouched),
                 }
@@ -138,9 +198,13 @@ impl Record {
         }
     }
 
+    /// Returns whether the undo of these commands has begun and is not complete.
+    pub(super) fn is_undoing(&self, commands: &[usize]) -> bool {
+        self.switching.as_ref().is_some_and(|(known, is_on)| !is_on && known == commands)
+    }
+
     /// Adds an undo, unless it has changed nothing that could be redone.
     fn push_undone(&mut self, commands: Vec<usize>, untouched: BTreeSet<FilePath>) {
-        self.undone.retain(|undone| undone.commands != commands);
         if self.paths_of(&commands).any(|path| !untouched.contains(path)) {
             self.undone.push(Undone { commands, untouched });
         }
@@ -186,14 +250,6 @@ impl Record {
             |recorded: &Recorded| recorded.is_on && !recorded.changes.is_empty() && runs.contains(&recorded.run);
         let numbers = (0..self.commands.len()).rev();
         numbers.filter(|&number| self.commands.get(number).is_some_and(is_meant)).collect()
-    }
-
-    fn switch(&mut self, commands: &[usize], is_on: bool) {
-        for &number in commands {
-            if let Some(recorded) = self.commands.get_mut(number) {
-                recorded.is_on = is_on;
-            }
-        }
     }
 
     /// Returns the runs with recorded changes.

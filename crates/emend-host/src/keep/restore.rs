@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, mknodat, 
 
 use super::aside::Aside;
 use super::names::{self, on_disk, text_of};
-use super::node::{Change, Content, Node};
+use super::node::{Change, Content, Node, is_directory};
 use super::pack::Pack;
 use super::scan::{mode_of, parent_of, stamp};
 use crate::files::temp_files::{UNFINISHED, temporary_name};
@@ -32,6 +32,13 @@ pub(super) struct Switch<'a> {
     pub(super) path: &'a FilePath,
     pub(super) from: Option<&'a Node>,
     pub(super) to: Option<&'a Node>,
+}
+
+impl Switch<'_> {
+    /// Returns whether both states have the same content, so that at most the mode bits differ.
+    pub(super) fn keeps_content(&self) -> bool {
+        matches!((self.from, self.to), (Some(from), Some(to)) if from.has_same_content(to))
+    }
 }
 
 /// Returns the switch that undoes a change.
@@ -57,13 +64,8 @@ pub(super) enum Switched {
 /// Restores paths, all of one command, sorted. Returns the outcomes in the same order.
 ///
 /// A path that the system does not permit to change is left alone, and does not keep others from being restored.
-pub(super) fn restore(
-    files: &RootFiles,
-    pack: &mut Pack,
-    aside: &Aside,
-    switches: &[Switch<'_>],
-) -> io::Result<Vec<Switched>> {
-    let places = Places::of(files, aside);
+pub(super) fn restore(places: Places<'_>, pack: &mut Pack, switches: &[Switch<'_>]) -> io::Result<Vec<Switched>> {
+    let files = places.files;
     let mut restore = Restore { places, pack, dirty: BTreeMap::new(), n_written: 0 };
     let mut outcomes = Vec::with_capacity(switches.len());
     for switch in switches {
@@ -163,11 +165,18 @@ pub(super) struct Places<'a> {
     aside: &'a Aside,
     /// The directory of the last path.
     last: Option<(FilePath, Arc<Dir>)>,
+    /// Whether a file that was deleted since comes back. Its content after the change is stored, so nothing is lost.
+    restores_deleted: bool,
 }
 
 impl<'a> Places<'a> {
     pub(super) fn of(files: &'a RootFiles, aside: &'a Aside) -> Self {
-        Self { files, aside, last: None }
+        Self { files, aside, last: None, restores_deleted: false }
+    }
+
+    /// Returns these places for an undo that may restore files that were deleted since.
+    pub(super) fn restoring_deleted(self, restores_deleted: bool) -> Self {
+        Self { restores_deleted, ..self }
     }
 
     /// Returns the mode bits of a path; `None` if nothing is there.
@@ -207,17 +216,18 @@ impl<'a> Places<'a> {
                 (_, None) => Switched::Before,
                 (None, Some(_)) => Switched::Done,
                 // The restoration was interrupted.
-                (Some(from), Some(_)) if self.aside.has(from) => Switched::Done,
+                (Some(from), Some(_)) if self.aside.has(from) || self.restores_deleted => Switched::Done,
                 (Some(_), Some(_)) => Switched::LeftAlone,
             });
         };
-        let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-        if let (Some(from), Some(to)) = (switch.from, switch.to)
-            && (&from.content, from.marks()) == (&to.content, to.marks())
-            && is_file
+        let kind = FileType::from_raw_mode(found.st_mode);
+        if let (Some(from), Some(to), FileType::RegularFile | FileType::Directory) = (switch.from, switch.to, kind)
+            && switch.keeps_content()
+            && (kind == FileType::Directory) == is_directory(Some(from))
         {
             // Only the mode bits differ. The content may be another one by now.
-            return Ok(Switched::Before);
+            let is_known = [from.mode, to.mode].contains(&mode_of(&found));
+            return Ok(if is_known { Switched::Before } else { Switched::LeftAlone });
         }
         let mut hash = None;
         let mut holds = |node: Option<&Node>| match node {

@@ -297,14 +297,16 @@ impl Storm {
     fn undo(&mut self, runs: &[u64], seen: &mut Histogram) -> bool {
         self.steps.push(format!("undo {runs:?}"));
         let large = self.large_contents();
-        let UndoneRun { kept, lost, restored, refused } = match block_on(self.open().workspace.undo_runs(runs)) {
-            Ok(undone) => undone,
-            Err(error) => {
-                self.errors.push(format!("undo {runs:?}: {error}"));
-                return false;
-            }
-        };
+        let UndoneRun { mut kept, lost, restored, refused, blocked } =
+            match block_on(self.open().workspace.undo_runs(runs)) {
+                Ok(undone) => undone,
+                Err(error) => {
+                    self.errors.push(format!("undo {runs:?}: {error}"));
+                    return false;
+                }
+            };
         self.check_large(&large, seen);
+        kept.extend(blocked);
         let is_whole = kept.is_empty() && lost.is_empty() && refused.is_empty() && !restored.is_empty();
         seen.kept += kept.len();
         seen.not_kept += lost.len();

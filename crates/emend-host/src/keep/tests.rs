@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use emend_agent::environment::{ExecutionEnvironment as _, UndoStep};
+use emend_agent::environment::{ExecutionEnvironment as _, KeptUndo, UndoStep};
 use emend_agent::session::call_tool;
 use emend_agent::tool::{ToolError, ToolOutput};
 use emend_agent::tools::core_tools;
@@ -31,6 +31,7 @@ mod killed;
 #[cfg(target_os = "linux")]
 mod processes;
 mod redone;
+mod retried;
 #[cfg(target_os = "linux")]
 mod unseen;
 
@@ -190,7 +191,7 @@ fn check_undone_in(make: impl Fn() -> Project, command: &str) {
             open = project.open();
         }
         let undone = open.undo();
-        assert_eq!(undone.kept, [], "{command}");
+        assert_eq!((undone.kept, undone.blocked), (vec![], vec![]), "{command}");
         assert_eq!(difference(&before, &project.tree()), None, "{command}");
         block_on(open.workspace.redo_runs()).unwrap();
         assert_eq!(difference(&after, &project.tree()), None, "redo of {command}");
@@ -343,7 +344,7 @@ fn what_the_user_changed_since_stays() {
     fs::write(project.path("made/mine"), "mine\n").unwrap();
     symlink("mine", project.path("link")).unwrap();
     let undone = open.undo();
-    let kept: Vec<&str> = undone.kept.iter().map(|path| path.as_str()).collect();
+    let kept: Vec<&str> = undone.blocked.iter().map(|path| path.as_str()).collect();
     assert_eq!(kept, ["b.bin", "link", "made"]);
     assert_eq!(fs::read(project.path("b.bin")).unwrap(), b"mine\0");
     assert!(project.path("made/mine").exists() && !project.path("made/by-command").exists());

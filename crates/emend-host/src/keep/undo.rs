@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use emend_agent::environment::{FilePath, KeptRestored, UndoStep};
+use emend_agent::environment::{FilePath, KeptRestored, KeptUndo, UndoStep};
 
 use super::node::{Change, is_directory};
 use super::record::{Line, Undone};
@@ -15,15 +15,13 @@ impl Loaded {
     pub(super) fn undo(
         &mut self,
         files: &RootFiles,
-        runs: &[u64],
-        logged: &BTreeSet<FilePath>,
+        KeptUndo { runs, logged, left, restores_deleted }: &KeptUndo,
         step: UndoStep,
     ) -> io::Result<KeptRestored> {
         let commands = self.record.commands_to_undo(runs, !logged.is_empty());
         let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
         if step == UndoStep::BeforeLogs && !commands.is_empty() {
-            let is_repeated = self.record.undone.iter().any(|undone| undone.commands == commands);
-            self.undoing = match is_repeated {
+            self.undoing = match self.record.is_undoing(&commands) {
                 true => None,
                 false => {
                     let restored_before = self.restored_before(files, &commands, is_logged)?;
@@ -59,8 +57,10 @@ impl Loaded {
                     UndoStep::AfterLogs => !is_removed(change),
                 }
             };
-            let switches: Vec<Switch<'_>> = recorded.changes.iter().filter(is_due).map(backwards).collect();
-            outcome.take(&switches, &restore(files, &mut self.pack, &self.aside, &switches)?);
+            let live = recorded.changes.iter().filter(|change| recorded.is_live(&change.path));
+            let switches: Vec<Switch<'_>> = live.filter(is_due).map(backwards).collect();
+            let places = Places::of(files, &self.aside).restoring_deleted(*restores_deleted);
+            outcome.take(&switches, &restore(places, &mut self.pack, &switches)?);
             if step == UndoStep::AfterLogs {
                 // Directories that the edits had created, and the command had removed.
                 recorded.changes.iter().filter(is_removed).for_each(|change| files.remove_made(&change.path));
@@ -87,21 +87,21 @@ impl Loaded {
                     let is_touched = |path: &FilePath, undoing: &Undoing| {
                         undoing.touched.contains(path)
                             || outcome.restored.contains(path)
-                            || (logged.contains(path) && !undoing.restored_before.contains(path))
+                            || (logged.contains(path)
+                                && !left.contains(path)
+                                && !undoing.restored_before.contains(path))
                     };
                     let undoing = self.undoing.take();
                     let untouched = undoing.map_or_else(BTreeSet::new, |undoing| {
                         let paths = self.record.paths_of(&commands);
                         paths.filter(|path| !is_touched(path, &undoing)).cloned().collect()
                     });
-                    self.append(Line::Switch { commands, is_on: false, untouched })?;
+                    let kept = outcome.kept.union(left).cloned().collect();
+                    self.append(Line::Switch { commands, is_on: false, untouched, kept })?;
                 }
             }
         }
-        let kept = names::all_shown(outcome.kept.difference(&outcome.restored));
-        let mut restored = names::all_shown(&outcome.restored);
-        restored.retain(|path| !kept.contains(path));
-        Ok(KeptRestored { kept: kept.into_iter().collect(), restored: restored.into_iter().collect() })
+        Ok(outcome.shown())
     }
 
     /// Returns the files of the line logs that already have their content before `commands`, named from the last one on:
@@ -130,11 +130,11 @@ impl Loaded {
         Ok(restored)
     }
 
-    pub(super) fn redo(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
-        let Undone { commands, untouched } = self.record.undone.last().cloned().unwrap_or_default();
-        if !commands.is_empty() {
-            self.append(Line::Switching { commands: commands.clone(), is_on: true })?;
-        }
+    pub(super) fn redo(&mut self, files: &RootFiles) -> io::Result<KeptRestored> {
+        let Some(Undone { commands, untouched }) = self.record.undone.last().cloned() else {
+            return Ok(KeptRestored::default());
+        };
+        self.append(Line::Switching { commands: commands.clone(), is_on: true })?;
         let mut outcome = Outcome::default();
         // An undo names the last command first.
         let mut forth = commands.clone();
@@ -143,12 +143,12 @@ impl Loaded {
             let Some(recorded) = self.record.commands.get(number) else { continue };
             let switches: Vec<Switch<'_>> =
                 recorded.changes.iter().filter(|change| !untouched.contains(&change.path)).map(forwards).collect();
-            outcome.take(&switches, &restore(files, &mut self.pack, &self.aside, &switches)?);
+            let places = Places::of(files, &self.aside);
+            outcome.take(&switches, &restore(places, &mut self.pack, &switches)?);
         }
-        if !commands.is_empty() {
-            self.append(Line::Switch { commands, is_on: true, untouched: BTreeSet::new() })?;
-        }
-        Ok(names::all_shown(&outcome.restored).into_iter().collect())
+        let kept = outcome.kept.clone();
+        self.append(Line::Switch { commands, is_on: true, untouched: BTreeSet::new(), kept })?;
+        Ok(outcome.shown())
     }
 }
 
@@ -172,10 +172,27 @@ impl Outcome {
     fn take(&mut self, switches: &[Switch<'_>], outcomes: &[Switched]) {
         for (switch, outcome) in switches.iter().zip(outcomes) {
             match outcome {
-                Switched::Done => self.restored.insert(switch.path.clone()),
-                Switched::LeftAlone => self.kept.insert(switch.path.clone()),
-                Switched::Before => false,
-            };
+                Switched::LeftAlone => {
+                    self.kept.insert(switch.path.clone());
+                }
+                Switched::Done => {
+                    self.kept.remove(switch.path);
+                    self.restored.insert(switch.path.clone());
+                }
+                // The last switch of a path decides. One of mode bits says nothing of a content that was left alone.
+                Switched::Before if !switch.keeps_content() => {
+                    self.kept.remove(switch.path);
+                }
+                Switched::Before => {}
+            }
         }
+    }
+
+    /// Returns the paths as they are shown.
+    fn shown(&self) -> KeptRestored {
+        let kept = names::all_shown(&self.kept);
+        let mut restored = names::all_shown(&self.restored);
+        restored.retain(|path| !kept.contains(path));
+        KeptRestored { kept: kept.into_iter().collect(), restored: restored.into_iter().collect() }
     }
 }

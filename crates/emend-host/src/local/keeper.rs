@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use emend_agent::environment::{
     CopyChange, CopyChangeKind, CopyKeeper, EnvError, FileKeeper, FilePath, KeptChange, KeptChangeKind,
-    KeptInterrupted, KeptPreview, KeptRestored, KeptRun, UndoStep,
+    KeptInterrupted, KeptPreview, KeptRestored, KeptRun, KeptUndo, UndoStep,
 };
 use emend_llm::{BoxFuture, Clock as _};
 
@@ -74,19 +74,14 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).runs(&self.files)
     }
 
-    fn undo<'a>(
-        &'a self,
-        runs: &'a [u64],
-        logged: &'a BTreeSet<FilePath>,
-        step: UndoStep,
-    ) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
-        let (runs, logged) = (runs.to_vec(), logged.clone());
-        self.run("restoring kept files", move |keeper, files| keeper.undo(files, &runs, &logged, step))
+    fn undo<'a>(&'a self, undo: &'a KeptUndo, step: UndoStep) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
+        let undo = undo.clone();
+        self.run("restoring kept files", move |keeper, files| keeper.undo(files, &undo, step))
     }
 
-    fn preview<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<KeptPreview>, EnvError>> {
-        let runs = runs.to_vec();
-        self.run("reading what commands changed", move |keeper, files| keeper.preview(files, &runs))
+    fn preview<'a>(&'a self, undo: &'a KeptUndo) -> BoxFuture<'a, Result<Vec<KeptPreview>, EnvError>> {
+        let undo = undo.clone();
+        self.run("reading what commands changed", move |keeper, files| keeper.preview(files, &undo))
     }
 
     fn interrupted(&self) -> Option<KeptInterrupted> {
@@ -97,7 +92,7 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).undone(&self.files)
     }
 
-    fn redo(&self) -> BoxFuture<'_, Result<Vec<FilePath>, EnvError>> {
+    fn redo(&self) -> BoxFuture<'_, Result<KeptRestored, EnvError>> {
         self.run("restoring kept files", Keeper::redo)
     }
 }

@@ -1,5 +1,6 @@
 //! Rewind: a session goes back to before a job, in its conversation, its files, or both.
 
+use emend_edit::size::compact_sort::set_of;
 use serde_json::json;
 
 use crate::error_code::Code;
@@ -63,7 +64,7 @@ pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest
         instruction: job.instruction.clone(),
         removed_messages,
         restored: paths(undone.restored),
-        kept: paths(undone.kept),
+        kept: paths(set_of(undone.kept.into_iter().chain(undone.blocked)).into_iter().collect()),
         lost: paths(undone.lost),
     })
 }

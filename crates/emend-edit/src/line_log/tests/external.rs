@@ -17,6 +17,7 @@ use crate::test_support::FEW_CASES;
 #[test]
 fn after_an_external_change_the_disk_is_as_it_was_found() {
     let (n_external, n_as_saved, n_lost, n_restored) = (Cell::new(0), Cell::new(0), Cell::new(0), Cell::new(0));
+    let n_back = Cell::new(0);
     check((history(), base(), any::<bool>(), any::<bool>()), |((start, steps), found, save, crashed)| {
         let mut log = play(start.as_deref(), &steps);
         if save {
@@ -41,9 +42,12 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
         }
         let news = &log.entries()[n_entries..];
         if news.iter().any(|entry| matches!(entry.action, Action::Undo { .. } | Action::Redo { .. })) {
-            // The last entry had not reached the disk.
-            assert_eq!((crashed, log.disk_text(), ids), (true, found, Vec::new()));
-            return count(&n_lost, true);
+            assert_eq!((log.disk_text(), ids), (found, Vec::new()));
+            // The last entry had not reached the disk, or the last changes of other programs were taken back.
+            let is_back = news.iter().all(|entry| entry.by == Origin::External);
+            assert!(crashed || is_back && is_all_saved);
+            count(&n_back, is_back);
+            return count(&n_lost, !is_back);
         }
         let is_back = |set: &StatusChange| set.from.is_on() && set.to == Status::Rejected;
         if news.iter().any(|entry| entry.set.iter().any(is_back)) {
@@ -392,4 +396,52 @@ fn collect_numbers<'a>(value: &'a mut serde_json::Value, numbers: &mut Vec<&'a m
         serde_json::Value::Object(fields) => fields.values_mut().for_each(|item| collect_numbers(item, numbers)),
         _ => {}
     }
+}
+
+/// Records a text as found on the disk.
+fn found(log: &mut LineLog, text: Option<&str>) {
+    log.external(text, meta("disk"));
+}
+
+#[test]
+fn a_text_that_another_program_puts_back_is_no_change() {
+    // The texts on the disk after the agent's edit, one after the other; the last one is that of the edit.
+    for texts in [
+        &[None, Some("one\n2\n")][..],
+        &[Some("one\nzwei\n"), Some("one\n2\n")],
+        &[Some("one\n2\nthree\n"), Some("zero\none\n2\nthree\n"), None, Some("one\n2\n")],
+    ] {
+        let mut log = LineLog::new(Some("one\ntwo\n"));
+        let ids = log.write(Origin::Agent, meta("edit"), "one\n2\n", Status::Accepted);
+        log.mark_saved();
+        texts.iter().for_each(|text| found(&mut log, *text));
+        assert_eq!(log.visible_text().as_deref(), Some("one\n2\n"));
+        let live = log.changes().filter(|change| change.origin == Origin::External && change.status.is_on());
+        assert_eq!(live.count(), 0, "{texts:?}");
+        // The edit can be undone as if nothing had happened.
+        log.rollback(&ids, DependentsPolicy::Refuse, Origin::User, 0).unwrap();
+        assert_eq!(log.visible_text().as_deref(), Some("one\ntwo\n"));
+    }
+}
+
+#[test]
+fn a_created_file_is_contested_by_one_that_another_program_made_since() {
+    let mut log = LineLog::new(None);
+    let ids = log.write(Origin::Agent, meta("edit"), "theirs\n", Status::Accepted);
+    log.mark_saved();
+    assert_eq!(log.contested(&ids), []);
+    log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, 0).unwrap();
+    log.mark_saved();
+    assert_eq!(log.contested(&ids), []);
+    found(&mut log, Some("mine\n"));
+    assert_eq!((log.contested(&ids), log.rival_lines(&ids)), (ids.clone(), vec!["mine\n".to_owned()]));
+    // Over the rival: the agent's file takes the place of the other one.
+    let mut over = log.clone();
+    over.accept_over(&ids, Origin::User, 0).unwrap();
+    assert_eq!(over.visible_text().as_deref(), Some("theirs\n"));
+    over.undo(Origin::User, 0).unwrap();
+    assert_eq!(over.visible_text().as_deref(), Some("mine\n"));
+    // Without the rival the file is free again.
+    found(&mut log, None);
+    assert_eq!(log.contested(&ids), []);
 }

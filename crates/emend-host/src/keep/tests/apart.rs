@@ -60,7 +60,7 @@ fn a_file_without_a_copy_that_the_user_changed_since_stays() {
     fs::write(project.path("data/m2.bin"), [b'u'; 5_000]).unwrap();
     let undone = open.undo();
     assert_eq!(fs::read(project.path("data/m2.bin")).unwrap(), [b'u'; 5_000]);
-    assert!(undone.kept.iter().any(|path| path.as_str() == "data/m2.bin"), "{undone:?}");
+    assert!(undone.blocked.iter().any(|path| path.as_str() == "data/m2.bin"), "{undone:?}");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_commit_of_the_user_keeps_the_objects_and_branches_of_a_command() {
         assert_eq!(fs::read_to_string(project.path(path)).ok().as_deref(), expected, "{path}");
     }
     assert_eq!(fs::read(project.path("b.bin")).unwrap(), b"a\0b\xff");
-    assert!(undone.kept.iter().any(|path| path.as_str() == ".git"), "{undone:?}");
+    assert!(undone.blocked.iter().any(|path| path.as_str() == ".git"), "{undone:?}");
     // A repository that a command made stays whole, once the user has a branch in it.
     open.shell(
         "mkdir -p new/.git/objects/aa new/.git/refs/heads; echo o > new/.git/objects/aa/bb; echo x > new/.git/HEAD",
@@ -290,7 +290,7 @@ fn mode_bits_are_undone_and_redone_beside_later_edits() {
         let after = project.tree();
         let runs: Vec<u64> = open.workspace.runs().iter().map(|run| run.run_id).collect();
         let undone = block_on(open.workspace.undo_runs(&runs)).unwrap();
-        assert_eq!((undone.kept.len(), mode(&project)), (0, 0o644), "{by_user}");
+        assert_eq!((undone.kept.len() + undone.blocked.len(), mode(&project)), (0, 0o644), "{by_user}");
         // Two runs may need two redos.
         while block_on(open.workspace.redo_runs()).is_ok() {}
         check_same(&after, &project.tree());
@@ -305,9 +305,9 @@ fn an_interrupted_undo_or_redo_is_completed_by_the_next_process() {
     open.shell("printf 'c\\0' > b.bin; rm -r link deep; chmod 700 run.sh; echo x > a.txt");
     let after = project.tree();
     let saved = serde_json::to_string(&open.workspace.snapshot()).unwrap();
-    let runs = [open.workspace.last_run()];
+    let undo = KeptUndo { runs: vec![open.workspace.last_run()], ..KeptUndo::default() };
     let keeper = open.environment.keeper().unwrap();
-    block_on(keeper.undo(&runs, &BTreeSet::new(), UndoStep::BeforeLogs)).unwrap();
+    block_on(keeper.undo(&undo, UndoStep::BeforeLogs)).unwrap();
     drop(open);
     let open = project.open();
     open.workspace.restore(serde_json::from_str(&saved).unwrap()).unwrap();

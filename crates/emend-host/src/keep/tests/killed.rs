@@ -43,10 +43,10 @@ fn a_process_that_is_killed_during_an_undo_or_redo_leaves_both_possible() {
     let open = project.open();
     open.shell("printf 'c\\0' > b.bin; rm link; chmod 700 run.sh");
     let after = project.tree();
-    let runs = [open.workspace.last_run()];
+    let undo = KeptUndo { runs: vec![open.workspace.last_run()], ..KeptUndo::default() };
     let half = |open: &Open| {
         let keeper = open.environment.keeper().unwrap();
-        block_on(keeper.undo(&runs, &BTreeSet::new(), UndoStep::BeforeLogs)).unwrap();
+        block_on(keeper.undo(&undo, UndoStep::BeforeLogs)).unwrap();
     };
     half(&open);
     drop(open);

@@ -1,0 +1,117 @@
+//! Undos and redos that leave a path alone: the command says why, changes nothing else, and works after a repair.
+
+use std::fs;
+
+use crate::support::{Outcome, Project};
+
+const BEFORE: &[u8] = b"a\0b";
+const COMMAND: &str = "run printf 'c\\0d' > b.bin; echo two > a.txt";
+
+/// Returns a project in which a command has changed a text and a binary file.
+fn project() -> Project {
+    let project = Project::new(&[("a.txt", b"one\n"), ("b.bin", BEFORE)]);
+    project.run(&["run", COMMAND, "--allow", "shell"]).assert_ok();
+    project
+}
+
+#[track_caller]
+fn check_refused(outcome: &Outcome, code: &str, parts: &[&str]) {
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(&format!("error [{code}]")), "{}", outcome.stderr);
+    parts.iter().for_each(|part| assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr));
+}
+
+#[test]
+fn files_that_were_moved_away_are_undone_after_they_came_back() {
+    let project = project();
+    for path in ["a.txt", "b.bin"] {
+        fs::rename(project.path(path), project.path("aside").with_extension(path)).unwrap();
+    }
+    let parts = ["a.txt is no longer there", "b.bin is no longer there"];
+    check_refused(&project.run(&["undo"]), "conflict", &parts);
+    check_refused(&project.run(&["rollback", "1"]), "conflict", &parts);
+    let listed = project.run(&["checkpoints", "--json"]).assert_ok().stdout.clone();
+    assert!(listed.contains("\"undone\":false"), "{listed}");
+    for path in ["a.txt", "b.bin"] {
+        fs::rename(project.path("aside").with_extension(path), project.path(path)).unwrap();
+    }
+    project.run(&["undo"]).assert_ok();
+    assert_eq!((project.read("a.txt").as_str(), fs::read(project.path("b.bin")).unwrap()), ("one\n", BEFORE.to_vec()));
+    check_refused(&project.run(&["undo"]), "not_found", &["nothing to undo"]);
+}
+
+#[test]
+fn a_binary_file_that_the_user_changed_is_named_and_its_original_stays_within_reach() {
+    let project = project();
+    fs::write(project.path("b.bin"), b"mine\0").unwrap();
+    let undone = project.run(&["undo"]);
+    assert!(undone.assert_ok().stdout.contains("kept b.bin: it was changed since"), "{}", undone.stdout);
+    assert_eq!(fs::read(project.path("b.bin")).unwrap(), b"mine\0");
+    check_refused(&project.run(&["undo"]), "conflict", &["b.bin was changed since"]);
+    check_refused(
+        &project.run(&["rollback", "1", "--hard", "--yes"]),
+        "conflict",
+        &["b.bin was changed since", "moved away"],
+    );
+    let preview = project.run(&["rollback", "1", "--check"]);
+    assert!(preview.assert_ok().stdout.contains("kept b.bin: it was changed since"), "{}", preview.stdout);
+    fs::rename(project.path("b.bin"), project.path("mine.bin")).unwrap();
+    check_refused(&project.run(&["undo"]), "conflict", &["b.bin is no longer there"]);
+    let hard = project.run(&["rollback", "1", "--hard", "--yes"]);
+    assert!(hard.assert_ok().stdout.contains("took back"), "{}", hard.stdout);
+    assert_eq!(fs::read(project.path("b.bin")).unwrap(), BEFORE);
+    assert_eq!(fs::read(project.path("mine.bin")).unwrap(), b"mine\0");
+}
+
+#[test]
+fn a_redo_names_what_it_leaves_alone_and_is_repeated() {
+    let project = project();
+    project.run(&["undo"]).assert_ok();
+    fs::write(project.path("b.bin"), b"mine\0").unwrap();
+    let redone = project.run(&["redo"]);
+    let said = &redone.assert_ok().stdout;
+    assert!(said.contains("reapplied a.txt") && said.contains("kept b.bin: it was changed since"), "{said}");
+    check_refused(&project.run(&["redo"]), "conflict", &["nothing was redone", "b.bin was changed since"]);
+    fs::write(project.path("b.bin"), BEFORE).unwrap();
+    project.run(&["redo"]).assert_ok();
+    assert_eq!(fs::read(project.path("b.bin")).unwrap(), b"c\0d");
+    check_refused(&project.run(&["redo"]), "not_found", &["nothing to redo"]);
+}
+
+#[test]
+fn a_text_that_an_undo_left_alone_is_no_matter_of_the_redo() {
+    let project = Project::new(&[("a.txt", b"a1\n"), ("b.txt", b"b1\n")]);
+    project.run(&["run", "run echo a2 > a.txt; echo b2 > b.txt", "--allow", "shell"]).assert_ok();
+    fs::write(project.path("b.txt"), "b3\n").unwrap();
+    let undone = project.run(&["rollback", "1"]);
+    assert!(undone.assert_ok().stdout.contains("kept your later edits in b.txt"), "{}", undone.stdout);
+    let redone = project.run(&["redo"]);
+    assert!(!redone.assert_ok().stdout.contains("b.txt"), "{}", redone.stdout);
+    assert_eq!((project.read("a.txt"), project.read("b.txt")), ("a2\n".to_owned(), "b3\n".to_owned()));
+    check_refused(&project.run(&["redo"]), "not_found", &["nothing to redo"]);
+}
+
+#[test]
+fn a_redo_does_not_join_a_created_text_with_one_of_the_user() {
+    let project = Project::new(&[("a.txt", b"one\n")]);
+    project.run(&["run", "run echo theirs > new.txt", "--allow", "shell"]).assert_ok();
+    project.run(&["undo"]).assert_ok();
+    fs::write(project.path("new.txt"), "mine\n").unwrap();
+    check_refused(&project.run(&["redo"]), "conflict", &["new.txt"]);
+    assert_eq!(project.read("new.txt"), "mine\n");
+}
+
+#[test]
+fn mode_bits_that_the_user_changed_are_named() {
+    let project = Project::new(&[("a.sh", b"echo\n")]);
+    let set = |mode: &str| project.run(&["run", &format!("run chmod {mode} a.sh"), "--allow", "shell"]);
+    set("600").assert_ok();
+    let by_user = |mode: u32| {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(project.path("a.sh"), permissions).unwrap();
+    };
+    by_user(0o755);
+    check_refused(&project.run(&["undo"]), "conflict", &["a.sh was changed since"]);
+    by_user(0o600);
+    project.run(&["undo"]).assert_ok();
+}
