@@ -6,7 +6,7 @@ use emend_agent::error_code::Code;
 use emend_host::{ReqwestTransport, Timeouts};
 use emend_llm::cassette::{Cassette, Player, PlayerOptions, Recorder, RecorderOptions, secrets_of_environment};
 use emend_llm::constrained::ConstrainedTools;
-use emend_llm::router::{AgentMode, Route, RouteObserver, Router, RouterPolicy};
+use emend_llm::router::{AgentMode, Route, RouteObserver, Router, RouterPolicy, ValidationGate};
 use emend_llm::{
     Api, Client, Config, HttpProvider, PROVIDERS, Provider, ProviderInfo, Shared, Transport, get_latest_model,
 };
@@ -54,13 +54,17 @@ pub(crate) fn select(
     select_observed(name, record, project, settings, None)
 }
 
-/// Opens the provider of a model as [`select`] does. `observer` sees each choice between the model and the fallback model.
+/// The parts of a service that a router needs: its observer sees each choice between the model and the fallback model, and
+/// its gate rejects responses of the model.
+pub(crate) type Watch = (Shared<dyn RouteObserver>, Shared<dyn ValidationGate>);
+
+/// Opens the provider of a model as [`select`] does, for a service that watches the router.
 pub(crate) fn select_observed(
     name: &Model,
     record: Option<&Path>,
     project: &Project,
     settings: &Settings,
-    observer: Option<Shared<dyn RouteObserver>>,
+    watch: Option<Watch>,
 ) -> Result<SelectedModel, Failure> {
     let mut selected = open(name, record, project)?;
     if settings.tool_calls.value == ToolCalls::Constrained && !selected.offline {
@@ -82,8 +86,8 @@ pub(crate) fn select_observed(
         let second = Route { provider: second.provider, model: Some(second.model) };
         let clock = Shared::clone(&project.clock);
         let mut router = Router::new(Some(first), Some(second), policy, clock);
-        if let Some(observer) = observer {
-            router = router.with_observer(observer);
+        if let Some((observer, gate)) = watch {
+            router = router.with_observer(observer).with_gate(gate);
         }
         let router = Shared::new(router);
         selected.router = Some(Shared::clone(&router));

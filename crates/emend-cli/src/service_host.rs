@@ -37,13 +37,13 @@ pub(crate) struct ProjectHost {
 
 impl ProjectHost {
     fn builder(&self, plan: AgentPlan<'_>) -> Result<SessionBuilder, Failure> {
-        let AgentPlan { session, workspace, routes, .. } = plan;
+        let AgentPlan { session, workspace, routes, gate, .. } = plan;
         let model: Model = session.model.parse().map_err(|what: String| Failure::new(Code::Configuration, what))?;
         // A client must not open files of the server by the name of a model.
         if matches!(model, Model::Cassette(_)) && model != self.default_model {
             return Err(Failure::new(Code::Configuration, "a session cannot name a recording; give it to emend serve"));
         }
-        let selected = provider::select_observed(&model, None, &self.project, &self.settings, Some(routes))?;
+        let selected = provider::select_observed(&model, None, &self.project, &self.settings, Some((routes, gate)))?;
         if let Some(router) = &selected.router {
             self.routers.lock().insert(session.session_id.clone(), Shared::clone(router));
         }

@@ -1,6 +1,6 @@
 //! The part of the host that the service calls: it opens agents and starts tasks.
 
-use emend_llm::router::{RouteObserver, RouteTrace};
+use emend_llm::router::{RouteObserver, RouteTrace, ValidationGate};
 use emend_llm::runtime::Mutex;
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 
@@ -18,6 +18,8 @@ pub struct AgentPlan<'a> {
     pub workspace: Shared<Workspace>,
     /// Observer for the router of the model, if the host uses one. The job's trace has each choice with its reason.
     pub routes: Shared<dyn RouteObserver>,
+    /// Gate for this router: it rejects a response of the first model whose edit would fail.
+    pub gate: Shared<dyn ValidationGate>,
     /// Limits of the service.
     pub limits: &'a ServiceLimits,
 }

@@ -1,7 +1,7 @@
 //! Changes of sessions and jobs, each in one commit, and the opening of agents.
 
 use emend_llm::Shared;
-use emend_llm::router::RouteObserver;
+use emend_llm::router::{RouteObserver, ValidationGate};
 
 use super::api::{ApiError, ApiResult};
 use super::changes::Changes;
@@ -16,7 +16,7 @@ use super::slot::{Agent, Slot};
 use super::store::{Commit, Committed};
 use crate::approval::{Action, Approver, Rule, ToolEffect};
 use crate::error_code::Code;
-use crate::session::Session;
+use crate::session::{EditGate, Session};
 use crate::tools::{CANVAS_INSTRUCTIONS, canvas_tools, project_tools};
 use crate::workspace::Mode;
 
@@ -146,9 +146,9 @@ impl Inner {
 
     /// Checks that the model of a session can be opened.
     pub(super) fn check_model(&self, session: &SessionRecord) -> ApiResult<()> {
-        let routes: Shared<RouteLog> = Shared::default();
+        let (routes, gate): (Shared<RouteLog>, Shared<EditGate>) = Default::default();
         let workspace = Shared::clone(&self.workspace);
-        drop(self.host.session(AgentPlan { session, workspace, routes, limits: &self.limits })?);
+        drop(self.host.session(AgentPlan { session, workspace, routes, gate, limits: &self.limits })?);
         Ok(())
     }
 
@@ -178,9 +178,14 @@ impl Inner {
             None => workspace,
         });
         let workspace_of_canvas = Shared::clone(&workspace);
-        let routes: Shared<RouteLog> = Shared::default();
-        let observer = Shared::clone(&routes) as Shared<dyn RouteObserver>;
-        let plan = AgentPlan { session: record, workspace, routes: observer, limits: &self.limits };
+        let (routes, gate): (Shared<RouteLog>, Shared<EditGate>) = Default::default();
+        let plan = AgentPlan {
+            session: record,
+            workspace,
+            routes: Shared::clone(&routes) as Shared<dyn RouteObserver>,
+            gate: Shared::clone(&gate) as Shared<dyn ValidationGate>,
+            limits: &self.limits,
+        };
         let builder = self.host.session(plan)?.questions(true);
         let mut options = builder.options().map_err(|error| ApiError::new(Code::Configuration, error.to_string()))?;
         self.host.adjust(&mut options);
@@ -222,6 +227,7 @@ impl Inner {
             Some(_) => Session::resume(options, store, id).await?,
             None => Session::with_id(options, id.clone()).with_store(store),
         };
+        gate.watch(&session);
         let notes = has_canvas.then(Shared::default);
         let agent = Agent { session, desk, routes, steps, notes, mode };
         *slot.agent.lock() = Some(agent.clone());

@@ -7,6 +7,7 @@
 mod budget;
 mod builder;
 mod core;
+mod edit_gate;
 mod grants;
 mod input;
 mod options;
@@ -22,6 +23,7 @@ use emend_llm::{CancelToken, Message, Provider, Random, Shared};
 
 pub use budget::RunBudget;
 pub use builder::{ProfileChoice, SessionBuilder};
+pub use edit_gate::EditGate;
 pub use options::{SessionConfig, SessionOptions, SubmitError};
 pub use persistence::ResumeError;
 

@@ -37,7 +37,7 @@ pub struct RouterPolicy {
     /// The number of local attempts before a response that does not pass goes to the remote model. At least one.
     pub hybrid_max_local_attempts: u32,
     /// Whether to use the remote model if the response does not pass: a call that does not match its schema, or a
-    /// rejection by the gate.
+    /// rejection by the gate. Without it the gate is not asked.
     pub hybrid_remote_on_schema_fail: bool,
     /// Whether to use the remote model if the conversation exceeds the local model's context window.
     pub hybrid_remote_on_context_overflow: bool,
@@ -66,8 +66,10 @@ pub enum RouteReason {
     Mode,
     /// The hybrid mode starts with the local model.
     LocalFirst,
-    /// The last local response did not pass.
+    /// A call of the last local response did not match its schema.
     SchemaFail,
+    /// The gate rejected the last local response.
+    ValidationFail,
     /// The conversation exceeds the local model's context window.
     ContextOverflow,
     /// The local model exceeded its time limit.
@@ -105,15 +107,16 @@ impl<F: Fn(&RouteTrace) + MaybeSend + MaybeSync> RouteObserver for F {
     }
 }
 
-/// A gate: checks a local response before it is yielded.
+/// A gate: checks a local response before it is yielded. It only decides between the models: if the remote model cannot
+/// respond instead, the gate is not asked.
 pub trait ValidationGate: MaybeSend + MaybeSync {
     /// Returns the problem of the response, `None` if it passes.
-    fn problem(&self, request: &Request, response: &Response) -> Option<String>;
+    fn problem<'a>(&'a self, request: &'a Request, response: &'a Response) -> BoxFuture<'a, Option<String>>;
 }
 
 impl<F: Fn(&Request, &Response) -> Option<String> + MaybeSend + MaybeSync> ValidationGate for F {
-    fn problem(&self, request: &Request, response: &Response) -> Option<String> {
-        self(request, response)
+    fn problem<'a>(&'a self, request: &'a Request, response: &'a Response) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(self(request, response)))
     }
 }
 
@@ -224,7 +227,7 @@ impl Router {
                 }
                 Local::Failed(why, error) => (why, error),
             };
-            let again = matches!(why, RouteReason::SchemaFail | RouteReason::LocalError);
+            let again = matches!(why, RouteReason::SchemaFail | RouteReason::ValidationFail | RouteReason::LocalError);
             attempt += 1;
             (reason, detail) = (why, Some(error.message.clone()));
             if error.kind == ErrorKind::Abort || (!again || attempt > self.max_attempts()) && !self.may_go_remote(why) {
@@ -247,7 +250,7 @@ impl Router {
             return false;
         }
         match reason {
-            RouteReason::SchemaFail => self.policy.hybrid_remote_on_schema_fail,
+            RouteReason::SchemaFail | RouteReason::ValidationFail => self.policy.hybrid_remote_on_schema_fail,
             RouteReason::ContextOverflow => self.policy.hybrid_remote_on_context_overflow,
             RouteReason::Mode
             | RouteReason::LocalFirst
@@ -286,11 +289,9 @@ impl Router {
             }
         };
         match outcome {
-            Ok((events, response)) => match self.problem(request, &response) {
+            Ok((events, response)) => match self.problem(request, &response).await {
                 None => Local::Passed(events),
-                Some(problem) => {
-                    Local::Failed(RouteReason::SchemaFail, LlmError::new(ErrorKind::InvalidToolCall, problem))
-                }
+                Some((reason, problem)) => Local::Failed(reason, LlmError::new(ErrorKind::InvalidToolCall, problem)),
             },
             Err(error) if error.kind == ErrorKind::ContextLength => Local::Failed(RouteReason::ContextOverflow, error),
             Err(error) => Local::Failed(RouteReason::LocalError, error),
@@ -299,20 +300,29 @@ impl Router {
 
     /// Returns the problem of a response: a call of an unknown tool, arguments that do not match their schema, or the
     /// problem that the gate reports.
-    fn problem(&self, request: &Request, response: &Response) -> Option<String> {
-        if response.finish_reason.reason == FinishKind::Error {
-            return Some("the local model ended with an error".to_owned());
+    async fn problem(&self, request: &Request, response: &Response) -> Option<(RouteReason, String)> {
+        if let Some(problem) = schema_problem(request, response) {
+            return Some((RouteReason::SchemaFail, problem));
         }
-        for call in response.message.tool_calls().into_iter().filter(|call| !call.custom) {
-            let Some(tool) = request.tools.iter().find(|tool| tool.name == call.name) else {
-                return Some(format!("there is no tool {}", call.name));
-            };
-            if let Err(violation) = schema::validate(&tool.parameters, &call.arguments) {
-                return Some(format!("the arguments of {} do not match: {violation}", call.name));
-            }
-        }
-        self.gate.as_ref().and_then(|gate| gate.problem(request, response))
+        let gate = self.gate.as_ref().filter(|_| self.may_go_remote(RouteReason::ValidationFail))?;
+        Some((RouteReason::ValidationFail, gate.problem(request, response).await?))
     }
+}
+
+/// Returns the problem of a response that its request shows.
+fn schema_problem(request: &Request, response: &Response) -> Option<String> {
+    if response.finish_reason.reason == FinishKind::Error {
+        return Some("the local model ended with an error".to_owned());
+    }
+    for call in response.message.tool_calls().into_iter().filter(|call| !call.custom) {
+        let Some(tool) = request.tools.iter().find(|tool| tool.name == call.name) else {
+            return Some(format!("there is no tool {}", call.name));
+        };
+        if let Err(violation) = schema::validate(&tool.parameters, &call.arguments) {
+            return Some(format!("the arguments of {} do not match: {violation}", call.name));
+        }
+    }
+    None
 }
 
 /// Reads a whole response.
@@ -471,8 +481,14 @@ mod tests {
         assert_eq!(run(hybrid(), [bad(), good()], []), found("{\"path\":\"a\"}", &twice));
         let thrice = [&twice[..], &["3 large schema_fail"]].concat();
         assert_eq!(run(hybrid(), [bad(), bad()], [says(&["far"])]), found("far", &thrice));
-        assert_eq!(run(hybrid(), [says(&["bad"]), says(&["bad"])], [says(&["far"])]), found("far", &thrice));
+        let gated = ["1 small local_first", "2 small validation_fail", "3 large validation_fail"];
+        assert_eq!(run(hybrid(), [says(&["bad"]), says(&["bad"])], [says(&["far"])]), found("far", &gated));
+        assert_eq!(run(hybrid(), [says(&["bad"]), good()], []), found("{\"path\":\"a\"}", &gated[..2]));
         let never = RouterPolicy { hybrid_remote_on_schema_fail: false, ..hybrid() };
+        // A gate has no other model to choose.
+        assert_eq!(run(never.clone(), [says(&["bad"])], []), found("bad", &gated[..1]));
+        let strict = RouterPolicy { strict_local: true, ..hybrid() };
+        assert_eq!(run(strict, [says(&["bad"])], []), found("bad", &gated[..1]));
         assert_eq!(run(never, [bad(), bad()], [says(&["far"])]).0, Err(ErrorKind::InvalidToolCall));
     }
 

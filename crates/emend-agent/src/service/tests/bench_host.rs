@@ -107,7 +107,7 @@ struct OfflineHost {
 
 impl ServiceHost for OfflineHost {
     fn session(&self, plan: AgentPlan<'_>) -> ApiResult<SessionBuilder> {
-        let AgentPlan { session, workspace, routes, .. } = plan;
+        let AgentPlan { session, workspace, routes, gate, .. } = plan;
         let random = Shared::new(Counter::default());
         if session.model == "routed" {
             let first = Route { provider: Shared::clone(&self.script) as Shared<dyn Provider>, model: None };
@@ -115,7 +115,8 @@ impl ServiceHost for OfflineHost {
             let second = Route { provider: second, model: Some(emend_offline::MODEL.to_owned()) };
             let policy = RouterPolicy { agent_mode: AgentMode::HybridAuto, ..RouterPolicy::default() };
             let clock = Shared::new(Counter::default());
-            let router = Shared::new(Router::new(Some(first), Some(second), policy, clock).with_observer(routes));
+            let router = Router::new(Some(first), Some(second), policy, clock).with_observer(routes).with_gate(gate);
+            let router = Shared::new(router);
             self.routers.lock().insert(session.session_id.clone(), Shared::clone(&router));
             return Ok(SessionBuilder::new(router, "m", workspace, random));
         }

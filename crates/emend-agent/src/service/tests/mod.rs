@@ -8,6 +8,7 @@ mod jobs;
 mod questions;
 mod resuming;
 mod review;
+mod routing;
 mod saving;
 mod scenario;
 

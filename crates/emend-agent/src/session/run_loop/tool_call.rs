@@ -276,10 +276,14 @@ pub async fn call_tool(
 }
 
 /// A tool and arguments it accepts.
-type Prepared<'a> = (&'a Shared<dyn Tool>, Map<String, Value>);
+pub(in crate::session) type Prepared<'a> = (&'a Shared<dyn Tool>, Map<String, Value>);
 
 /// Finds the tool and validates the arguments. The errors name the received keys, so that the model can correct the call.
-fn prepare<'a>(tools: &'a ToolRegistry, name: &str, arguments: Value) -> Result<Prepared<'a>, ToolError> {
+pub(in crate::session) fn prepare<'a>(
+    tools: &'a ToolRegistry,
+    name: &str,
+    arguments: Value,
+) -> Result<Prepared<'a>, ToolError> {
     let Some((definition, tool)) = tools.get(name) else {
         let names: Vec<&str> = tools.names().collect();
         return Err(ToolError::new(
