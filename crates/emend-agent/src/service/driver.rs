@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::api::{ApiError, ApiResult};
 use super::bodies::ToolConfig;
+use super::changes::Changes;
 use super::idle::check_can_start;
 use super::inner::Inner;
 use super::jobs::Claim;
-use super::queue;
 use super::records::{ContextRow, ErrorBody, JobControl, JobRecord, JobStatus, SessionRecord};
 use super::run::{end_with, fail, run};
 use super::slot::Slot;
@@ -27,6 +27,50 @@ pub(super) struct NewJob<'a> {
     pub(super) instruction: &'a str,
     pub(super) context_rows: Vec<ContextRow>,
     pub(super) tool_config: ToolConfig,
+    pub(super) origin: JobOrigin,
+}
+
+/// The place that an instruction comes from. It is left in the commit that creates the job, so that no instruction is
+/// carried out twice.
+pub(super) enum JobOrigin {
+    Request,
+    /// The queue of the session: its turn has come.
+    NextFollowUp(String),
+    /// The queue of the session: the user sends it now.
+    SentFollowUp(String),
+    Comments(Vec<String>),
+}
+
+impl JobOrigin {
+    /// Takes the instruction away.
+    fn leave(&self, session: &mut SessionRecord, job: &JobRecord, changes: &mut Changes) -> ApiResult<()> {
+        match self {
+            Self::Request => {}
+            Self::NextFollowUp(id) | Self::SentFollowUp(id) => {
+                let before = session.follow_ups.len();
+                session.follow_ups.retain(|follow_up| follow_up.follow_up_id != *id);
+                if session.follow_ups.len() == before {
+                    return Err(ApiError::unknown("follow-up", id));
+                }
+                let (kind, data) = match self {
+                    Self::SentFollowUp(_) => ("follow_up.sent", json!({ "follow_up_id": id })),
+                    _ => ("follow_up.started", json!({ "follow_up_id": id, "job_id": job.job_id })),
+                };
+                changes.session_event(kind, data);
+            }
+            Self::Comments(ids) => {
+                let mut n_sent = 0;
+                for comment in session.comments.iter_mut().filter(|comment| ids.contains(&comment.comment_id)) {
+                    n_sent += usize::from(!std::mem::replace(&mut comment.sent, true));
+                }
+                if n_sent == 0 {
+                    return Err(ApiError::new(Code::Conflict, "every comment was sent"));
+                }
+                changes.session_event("comments.sent", json!({ "comment_ids": ids, "job_id": job.job_id }));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Creates a job and starts it.
@@ -70,6 +114,7 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
             changes.text = format!("{}\n", job.instruction);
             changes.event(job, "job.queued", json!({ "instruction": job.instruction }));
             changes.submit(job, job.job_id.clone());
+            new.origin.leave(session, job, changes)
         })
         .await?;
     inner.purge_session(&session.session_id).await?;
@@ -101,7 +146,7 @@ async fn wait_for_slot(inner: &Inner, slot: &Slot) -> ApiResult<()> {
 }
 
 /// Takes the run slot of a session; `None` if servers share the jobs, and the queue decides which one runs it.
-fn occupy(inner: &Shared<Inner>, slot: &Shared<Slot>, claim: Claim) -> ApiResult<Option<Task>> {
+pub(super) fn occupy(inner: &Shared<Inner>, slot: &Shared<Slot>, claim: Claim) -> ApiResult<Option<Task>> {
     if *inner.is_closing.lock() {
         return Err(ApiError::new(Code::Busy, "the service shuts down"));
     }
@@ -129,17 +174,23 @@ pub(super) fn spawn(inner: &Shared<Inner>, task: Option<Task>) {
     inner.host.spawn(Box::pin(async move {
         let job_id = task.job_id.clone();
         run(&owned, task).await;
-        if let Ok(job) = owned.job(&job_id).await
-            && let Err(error) = next_follow_up(&owned, &job.session_id).await
-        {
-            let _ = owned
-                .change(&job.session_id, |_, changes| {
-                    changes.session_event("follow_up.failed", json!({ "error": error.body() }));
-                    Ok(())
-                })
-                .await;
+        if let Ok(job) = owned.job(&job_id).await {
+            go_on(&owned, &job.session_id).await;
         }
     }));
+}
+
+/// Starts the next queued instruction, if the session is idle, or tells why it cannot start.
+pub(super) async fn go_on(inner: &Shared<Inner>, session_id: &str) {
+    if let Err(error) = next_follow_up(inner, session_id).await {
+        // A store that fails keeps the instruction.
+        let _ = inner
+            .change(session_id, |_, changes| {
+                changes.session_event("follow_up.failed", json!({ "error": error.body() }));
+                Ok(())
+            })
+            .await;
+    }
 }
 
 /// Starts the next queued instruction, if the session is idle. Returns its job.
@@ -147,23 +198,27 @@ pub(super) async fn next_follow_up(inner: &Shared<Inner>, session_id: &str) -> A
     if *inner.is_closing.lock() {
         return Ok(None);
     }
-    let session = inner.session(session_id).await?;
-    let Some(next) = session.follow_ups.first().cloned() else { return Ok(None) };
-    if let Err(error) = check_can_start(inner, &session).await {
-        return if error.code == Code::Busy { Ok(None) } else { Err(error) };
+    let mut tried = None;
+    loop {
+        let session = inner.session(session_id).await?;
+        let Some(next) = session.follow_ups.first().cloned() else { return Ok(None) };
+        let is_again = tried.replace(next.follow_up_id.clone()).is_some_and(|tried| tried == next.follow_up_id);
+        if let Err(error) = check_can_start(inner, &session).await {
+            return if error.code == Code::Busy { Ok(None) } else { Err(error) };
+        }
+        let new = NewJob {
+            session_id,
+            instruction: &next.text,
+            context_rows: Vec::new(),
+            tool_config: ToolConfig::default(),
+            origin: JobOrigin::NextFollowUp(next.follow_up_id),
+        };
+        match start(inner, new).await {
+            // Withdrawn or started meanwhile: the one after it is next.
+            Err(error) if error.code == Code::NotFound && !is_again => {}
+            started => return started.map(Some),
+        }
     }
-    let new =
-        NewJob { session_id, instruction: &next.text, context_rows: Vec::new(), tool_config: ToolConfig::default() };
-    let job = start(inner, new).await?;
-    inner
-        .change(session_id, |session, changes| {
-            session.follow_ups.retain(|follow_up| follow_up.follow_up_id != next.follow_up_id);
-            changes
-                .session_event("follow_up.started", json!({ "follow_up_id": next.follow_up_id, "job_id": job.job_id }));
-            Ok(())
-        })
-        .await?;
-    Ok(Some(job))
 }
 
 /// Answers the question of a job and goes on.
@@ -232,6 +287,9 @@ pub(super) async fn rerun(inner: &Shared<Inner>, job_id: &str, files: &[FilePath
     let files: Vec<String> = files.iter().map(ToString::to_string).collect();
     inner
         .change_job(job_id, |_, job, changes| {
+            if job.control.rerun.take().is_none() || job.status != JobStatus::AwaitingReview {
+                return Err(ApiError::new(Code::Conflict, "another server proposes the edits anew"));
+            }
             job.status = JobStatus::Running;
             job.n_reruns += 1;
             job.n_tool_calls_before = job.n_tool_calls;
@@ -311,38 +369,9 @@ pub(super) async fn heal(inner: &Inner, session_id: &str) -> ApiResult<()> {
     if is_orphan { fail(inner, &job_id, None, interrupted()).await } else { Ok(()) }
 }
 
-fn interrupted() -> ErrorBody {
+pub(super) fn interrupted() -> ErrorBody {
     let message = "the service was interrupted during this job; its edits so far are in review";
     ApiError::new(Code::Aborted, message).body()
-}
-
-/// Goes on with the jobs that a former process left running, or ends them if their steps were not recorded.
-pub(super) async fn recover(inner: &Shared<Inner>) -> ApiResult<()> {
-    if let Some(jobs) = inner.shared_jobs() {
-        inner.host.spawn(Box::pin(queue::serve(Shared::clone(inner), Shared::clone(jobs))));
-        return Ok(());
-    }
-    for job in inner.store.open_jobs().await? {
-        let is_interrupted = match job.status {
-            JobStatus::Queued | JobStatus::Running => true,
-            JobStatus::WaitingForUser => job.question.is_none(),
-            _ => false,
-        };
-        if !is_interrupted {
-            continue;
-        }
-        let claim = Claim { attempt: 2, ..Claim::of(&job.job_id) };
-        let has_steps = match &inner.jobs {
-            Some(jobs) => job.control.input.is_some() || !jobs.recorded(&claim).await?.is_empty(),
-            None => false,
-        };
-        let slot = inner.slot(&job.session_id);
-        match has_steps.then(|| occupy(inner, &slot, claim)) {
-            Some(Ok(task)) => spawn(inner, task),
-            _ => fail(inner, &job.job_id, None, interrupted()).await?,
-        }
-    }
-    Ok(())
 }
 
 /// Cancels all running jobs and waits until they have ended.

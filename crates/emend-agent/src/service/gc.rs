@@ -8,7 +8,7 @@ use serde_json::json;
 use super::api::{ApiError, ApiResult};
 use super::inner::Inner;
 use super::limits::ServiceLimits;
-use super::records::{JobRecord, SessionStatus};
+use super::records::{JobRecord, SessionRecord, SessionStatus};
 use super::store::SessionQuery;
 use super::time::Timestamp;
 use crate::error_code::Code;
@@ -97,24 +97,30 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// Returns the ids of the sessions that pass a test.
+    pub(super) async fn session_ids(&self, is_wanted: fn(&SessionRecord) -> bool) -> ApiResult<Vec<String>> {
+        let mut query = SessionQuery { limit: 100, ..SessionQuery::default() };
+        let mut ids = Vec::new();
+        loop {
+            let page = self.store.sessions(&query).await?;
+            ids.extend(page.sessions.into_iter().filter(is_wanted).map(|session| session.session_id));
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(ids),
+            }
+        }
+    }
+}
+
 fn first_line(text: &str) -> &str {
     text.trim().lines().next().unwrap_or_default()
 }
 
 /// Purges jobs of all sessions.
 pub(super) async fn purge(inner: &Inner) -> ApiResult<()> {
-    let mut query = SessionQuery { limit: 100, ..SessionQuery::default() };
     // Sessions that a purge changes move to the front, so all ids are collected before.
-    let mut ids = Vec::new();
-    loop {
-        let page = inner.store.sessions(&query).await?;
-        ids.extend(page.sessions.into_iter().map(|session| session.session_id));
-        match page.next {
-            Some(next) => query.after = Some(next),
-            None => break,
-        }
-    }
-    for id in ids {
+    for id in inner.session_ids(|_| true).await? {
         inner.purge_session(&id).await?;
     }
     Ok(())

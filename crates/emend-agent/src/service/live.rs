@@ -67,12 +67,12 @@ impl Inner {
         self.commit(session, Vec::new(), changes).await
     }
 
-    /// Stores a new job.
+    /// Stores a new job. If `change` fails, nothing is stored.
     pub(super) async fn add_job(
         &self,
         session_id: &str,
         job: JobRecord,
-        change: impl FnOnce(&mut SessionRecord, &JobRecord, &mut Changes),
+        change: impl FnOnce(&mut SessionRecord, &JobRecord, &mut Changes) -> ApiResult<()>,
     ) -> ApiResult<Committed> {
         let slot = self.slot(session_id);
         let _order = slot.order.lock().await;
@@ -83,7 +83,7 @@ impl Inner {
             check_can_start(self, &session).await?;
         }
         let mut changes = Changes::default();
-        change(&mut session, &job, &mut changes);
+        change(&mut session, &job, &mut changes)?;
         self.commit(session, vec![job], changes).await
     }
 

@@ -29,10 +29,12 @@ mod provider_step;
 mod queue;
 mod recorder;
 mod records;
+mod recovery;
 mod resume;
 mod review_body;
 mod review_requests;
 mod run;
+mod settle;
 mod slot;
 pub mod store;
 mod task;
@@ -63,8 +65,8 @@ pub use host::{AgentPlan, ServiceHost};
 pub use limits::{LIMITS, LimitInfo, ServiceLimits};
 pub use provider_step::{CanonicalCall, ProviderStepResult, RawUsage, StopReason};
 pub use records::{
-    Budget, CanvasFlags, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobControl, JobDecision,
-    JobRecord, JobStatus, OpenApproval, Question, SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,
+    Applying, Budget, CanvasFlags, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobControl,
+    JobDecision, JobRecord, JobStatus, OpenApproval, Question, SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,
 };
 pub use review_body::{ReviewBody, ReviewFileBody, ReviewHunkBody, ReviewLineBody};
 pub use review_requests::{
@@ -182,7 +184,8 @@ impl Service {
     }
 
     /// Goes on with the jobs that a former process left running, if their steps are recorded; ends them otherwise, each
-    /// with one `job.failed` of the code `aborted`. Purges ended jobs. Reviews stay open.
+    /// with one `job.failed` of the code `aborted`. Tells the decisions that a former process has carried out without
+    /// telling, starts instructions that wait in idle sessions, and purges ended jobs. Reviews stay open.
     ///
     /// A service with shared jobs begins to run jobs of the queue.
     ///
@@ -190,7 +193,7 @@ impl Service {
     ///
     /// The store cannot be read or written.
     pub async fn recover(&self) -> ApiResult<()> {
-        driver::recover(&self.inner).await?;
+        recovery::recover(&self.inner).await?;
         gc::purge(&self.inner).await
     }
 

@@ -143,6 +143,7 @@ async fn job_of(inner: &Shared<Inner>, claim: &Claim) -> ApiResult<JobRecord> {
             session.last_job_id = Some(job.job_id.clone());
             changes.text = format!("{}\n", job.instruction);
             changes.event(job, "job.queued", json!({ "instruction": job.instruction }));
+            Ok(())
         })
         .await?;
     Ok(job)

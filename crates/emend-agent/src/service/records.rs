@@ -453,6 +453,21 @@ pub struct JobControl {
     /// Number of such waits so far.
     #[serde(skip_serializing_if = "is_zero")]
     pub n_waits: u64,
+    /// An application of the review that has begun, until its end is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applying: Option<Applying>,
+    /// Files with a conflict whose edits the agent is to propose anew, until the re-run is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerun: Option<Vec<String>>,
+}
+
+/// The pending hunks of a job when an application of its review began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applying {
+    /// The hunks to accept.
+    pub accepted: Vec<String>,
+    /// The other hunks.
+    pub others: Vec<String>,
 }
 
 fn is_zero(number: &u64) -> bool {

@@ -105,6 +105,44 @@ impl Workspace {
         }
     }
 
+    /// Returns the result of an application of hunks by a process that was killed before it could tell: `accepted` are
+    /// the hunks that it named, and `others` the other hunks that were pending.
+    ///
+    /// `None` if all hunks are pending, or if a decision on one of them contradicts the application: then it had no
+    /// effect.
+    #[must_use]
+    pub fn applied(&self, accepted: &[String], others: &[String]) -> Option<Applied> {
+        let (mut files, mut is_decided) = (BTreeMap::new(), false);
+        let hunks = accepted.iter().map(|id| (id, true)).chain(others.iter().map(|id| (id, false)));
+        for (id, is_accepted) in hunks {
+            let (path, changes) = self.changes_of(id).ok()?;
+            let state = self.state();
+            let log = &state.files.get(&path)?.log;
+            let changes = log.changes_of(&HunkId::of(&changes)).ok()?;
+            let has_all =
+                |status| changes.iter().all(|&id| log.change(id).is_some_and(|change| change.status == status));
+            let file = files.entry(path.clone()).or_insert_with(|| AppliedFile {
+                file_path: path,
+                applied_hunks: 0,
+                rejected_hunks: 0,
+                conflicts: Vec::new(),
+            });
+            if is_accepted && has_all(Status::Pending) {
+                file.conflicts.push(id.clone());
+                continue;
+            }
+            if is_accepted && !has_all(Status::Accepted) {
+                return None;
+            }
+            // An accepted hunk can need another one, which is then not rejected.
+            let is_rejected = !is_accepted && has_all(Status::Rejected);
+            file.applied_hunks += usize::from(is_accepted);
+            file.rejected_hunks += usize::from(is_rejected);
+            is_decided |= is_accepted || is_rejected;
+        }
+        is_decided.then(|| Applied { files: files.into_values().collect() })
+    }
+
     /// Rejects the pending hunks of `runs` in some files, as one step, so that the agent can propose them anew.
     ///
     /// Lines of the user stay, also those that depend on a rejected hunk.

@@ -305,6 +305,12 @@ impl Workspace {
             }
         }
         let mut step = step?;
+        if !lost.is_empty() {
+            // A step reaches all its files or none. A rejection changes no file, so the files do not show its loss.
+            let others = step.paths.iter().filter(|path| !lost.contains(path));
+            let taken_back: Vec<FilePath> = others.filter(|path| self.take_back(path)).cloned().collect();
+            lost.extend(taken_back);
+        }
         step.paths.retain(|path| !lost.contains(path));
         let finished = match step.kind {
             _ if step.paths.is_empty() => return None,
@@ -314,6 +320,19 @@ impl Workspace {
         };
         self.state().take_step(step);
         Some(finished)
+    }
+
+    /// Takes the last entry of a log back if that changes no text on the disk.
+    fn take_back(&self, path: &FilePath) -> bool {
+        let mut state = self.state();
+        let revision = state.revision + 1;
+        let Some(entry) = state.files.get_mut(path) else { return false };
+        let is_lost = entry.log.take_back_without_effect(self.clock.now_ms());
+        if is_lost {
+            entry.changed_at = revision;
+            state.revision = revision;
+        }
+        is_lost
     }
 
     /// Replaces the state of this workspace by a snapshot. Changes on disk since then are recorded at the next use of

@@ -71,6 +71,9 @@ mod secrets;
 mod serve;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod serve_kills;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 #[cfg(feature = "postgres")]
 mod serve_postgres;
 #[cfg(test)]

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::support::Project;
 
-const TOKEN: &str = "a-token-for-the-tests";
+pub(crate) const TOKEN: &str = "a-token-for-the-tests";
 
 /// A running server; killed when it is dropped.
 pub(crate) struct Server {
     pub(crate) child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Drop for Server {
@@ -30,7 +30,7 @@ impl Server {
         Self::start_with(project, options, &[])
     }
 
-    fn start_with(project: &Project, options: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start_with(project: &Project, options: &[&str], variables: &[(&str, &str)]) -> Self {
         let args = [&["serve", "--port", "0", "--model", "offline", "--log", "json"], options].concat();
         let mut command = project.command(&args);
         command.envs(variables.iter().copied());
@@ -44,7 +44,7 @@ impl Server {
     }
 
     /// Sends a request as curl does; returns status and body.
-    fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    pub(crate) fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

@@ -72,6 +72,18 @@ impl LineLog {
         self.external(text, meta)
     }
 
+    /// Takes the last entry of the history back if the text on the disk is the same without it. Returns whether it did.
+    ///
+    /// After a crash, this takes back the part of a step that changes no file, when the other part did not reach the disk.
+    pub fn take_back_without_effect(&mut self, at_ms: u64) -> bool {
+        let text = self.disk_text();
+        let is_lost = self.is_lost_entry(text.as_deref(), at_ms);
+        if is_lost {
+            self.mark_saved();
+        }
+        is_lost
+    }
+
     /// Like [`LineLog::external`], for a text on the disk that is known to come from `origin`, such as from a command
     /// that an agent ran.
     pub fn found_on_disk(&mut self, origin: Origin, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {

@@ -11,8 +11,9 @@ use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
 use crate::service::driver;
 use crate::service::inner::Inner;
-use crate::service::records::{JobRecord, JobStatus};
+use crate::service::records::{Applying, JobRecord, JobStatus};
 use crate::service::review_requests::{AppliedFileBody, ApplyReply, ApplyRequest};
+use crate::service::settle::Application;
 use crate::workspace::{ApplyOptions, ReviewError};
 
 pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResult<ApplyReply> {
@@ -28,9 +29,15 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
         let message = "the job does not await review";
         return Err(ApiError::new(Code::Conflict, message).with_data(json!({ "status": job.status })));
     }
-    check_hunks(inner, &job, &wanted)?;
+    let applying = check_hunks(inner, &job, &wanted)?;
     let data = json!({ "accepted_hunk_ids": wanted.accepted_hunk_ids });
-    inner.job_event(&job.job_id, "apply.started", data).await?;
+    inner
+        .change_job(&job.job_id, |_, job, changes| {
+            job.control.applying = Some(applying);
+            changes.event(job, "apply.started", data);
+            Ok(())
+        })
+        .await?;
     // A rejection of all hunks writes nothing that a change on disk could contradict.
     wanted.rebase |= wanted.accepted_hunk_ids.is_empty();
     let changed = if wanted.rebase { Vec::new() } else { inner.changed_since_review(&job).await? };
@@ -41,17 +48,13 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
     let applied = match inner.workspace.apply(&job.runs, &wanted.accepted_hunk_ids, &options).await {
         Ok(applied) => applied,
         Err(ReviewError::Conflict { files }) => return Err(conflict(inner, &job, &files, wanted.rerun).await),
-        Err(error) => return Err(inner.refused(error).await),
+        Err(error) => {
+            inner.forget_application(&job.job_id).await?;
+            return Err(inner.refused(error).await);
+        }
     };
-    let file = |file: crate::workspace::AppliedFile| AppliedFileBody {
-        file_path: file.file_path.to_string(),
-        applied_hunks: file.applied_hunks as u64,
-        rejected_hunks: file.rejected_hunks as u64,
-        conflicts: file.conflicts,
-    };
-    let applied_files: Vec<AppliedFileBody> = applied.files.into_iter().map(file).collect();
-    inner.job_event(&job.job_id, "apply.completed", json!({ "applied_files": applied_files })).await?;
-    inner.settle("apply").await?;
+    let applied_files = AppliedFileBody::list(applied);
+    inner.settle_applied(Application { job_id: &job.job_id, files: &applied_files }).await?;
     let status = inner.job(&wanted.job_id).await?.status;
     let is_applied = |path: &String| applied_files.iter().any(|file| file.file_path == *path);
     let unsaved = inner.unsaved().into_iter().filter(is_applied).collect();
@@ -70,20 +73,23 @@ impl Inner {
     }
 }
 
-/// Checks that the hunks are pending hunks of the job, and that the review is the one that the user saw.
-fn check_hunks(inner: &Inner, job: &JobRecord, wanted: &ApplyRequest) -> ApiResult<()> {
+/// Checks that the hunks are pending hunks of the job, and that the review is the one that the user saw. Returns the
+/// pending hunks.
+fn check_hunks(inner: &Inner, job: &JobRecord, wanted: &ApplyRequest) -> ApiResult<Applying> {
     let review = inner.review(Some(&job.runs));
-    let known: Vec<&str> = review.files.iter().flat_map(|file| &file.hunks).map(|hunk| hunk.hunk_id.as_str()).collect();
-    if let Some(unknown) = wanted.accepted_hunk_ids.iter().find(|id| !known.contains(&id.as_str())) {
+    let known: Vec<&String> = review.files.iter().flat_map(|file| &file.hunks).map(|hunk| &hunk.hunk_id).collect();
+    let accepted = wanted.accepted_hunk_ids.clone();
+    if let Some(unknown) = accepted.iter().find(|id| !known.contains(id)) {
         return Err(ApiError::unknown("pending hunk", unknown));
     }
+    let others = known.into_iter().filter(|id| !accepted.contains(id)).cloned().collect();
     let seen = wanted.review_revision;
     let is_newer = |file: &crate::service::review_body::ReviewFileBody| {
         let path = FilePath::clean(&file.file_path);
         seen.is_some_and(|seen| path.is_some_and(|path| inner.workspace.revision_of(&path) > seen))
     };
     match review.files.iter().find(|file| is_newer(file)) {
-        None => Ok(()),
+        None => Ok(Applying { accepted, others }),
         Some(file) => {
             let message = format!("{} changed after this review; look at it again", file.file_path);
             let data = json!({ "file_path": file.file_path, "revision": review.revision });
@@ -97,12 +103,22 @@ async fn conflict(inner: &Shared<Inner>, job: &JobRecord, files: &[FilePath], ma
     let paths: Vec<String> = files.iter().map(ToString::to_string).collect();
     let message = format!("{} changed on disk since the edits were proposed; nothing was written", paths.join(", "));
     let mut error = ApiError::new(Code::Conflict, message);
-    let detected = inner.job_event(&job.job_id, "conflict.detected", json!({ "files": paths })).await;
     let reruns = may_rerun && job.n_reruns < inner.limits.max_reruns;
-    let rerun = match detected {
-        Ok(()) if reruns => driver::rerun(inner, &job.job_id, files).await,
-        outcome => outcome.map(|()| false),
+    let detected = inner
+        .change_job(&job.job_id, |_, job, changes| {
+            job.control.applying = None;
+            job.control.rerun = reruns.then(|| paths.clone());
+            changes.event(job, "conflict.detected", json!({ "files": paths }));
+            Ok(())
+        })
+        .await;
+    let mut rerun = match detected {
+        Ok(_) if reruns => driver::rerun(inner, &job.job_id, files).await,
+        outcome => outcome.map(|_| false),
     };
+    if reruns && !rerun.as_ref().is_ok_and(|started| *started) {
+        rerun = inner.forget_application(&job.job_id).await.and(rerun);
+    }
     error.data = json!({
         "files": paths,
         "rerun": rerun.as_ref().is_ok_and(|started| *started),

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
 use crate::service::bodies::{CommentList, CommentRequest, RunReply, ToolConfig};
-use crate::service::driver::{self, NewJob};
+use crate::service::driver::{self, JobOrigin, NewJob};
 use crate::service::inner::Inner;
 use crate::service::records::Comment;
 use crate::service::text::{lines_of, of_comments};
@@ -90,17 +90,8 @@ pub(super) async fn send(inner: &Shared<Inner>, id: &str) -> ApiResult<RunReply>
         instruction: &instruction,
         context_rows: Vec::new(),
         tool_config: ToolConfig::default(),
+        origin: JobOrigin::Comments(unsent.into_iter().map(|comment| comment.comment_id).collect()),
     };
     let job = driver::start(inner, new).await?;
-    inner
-        .change(id, |session, changes| {
-            let ids: Vec<&str> = unsent.iter().map(|comment| comment.comment_id.as_str()).collect();
-            for comment in session.comments.iter_mut().filter(|comment| ids.contains(&comment.comment_id.as_str())) {
-                comment.sent = true;
-            }
-            changes.session_event("comments.sent", json!({ "comment_ids": ids, "job_id": job.job_id }));
-            Ok(())
-        })
-        .await?;
     Ok(RunReply { job_id: job.job_id, status: job.status, cursor: session.cursor })
 }

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
-use crate::service::bodies::{FollowUpList, TextRequest};
-use crate::service::driver;
+use crate::service::bodies::{FollowUpList, TextRequest, ToolConfig};
+use crate::service::driver::{self, JobOrigin, NewJob};
 use crate::service::inner::Inner;
 use crate::service::records::{FollowUp, SessionRecord, SessionStatus};
 
@@ -88,21 +88,18 @@ pub(super) async fn send(inner: &Shared<Inner>, id: &str, follow_up_id: &str) ->
     let slot = inner.slot(id);
     let is_running = slot.running.lock().is_some();
     let agent = slot.agent.lock().clone().filter(|_| is_running);
-    let started_job_id = match agent {
-        Some(agent) => {
-            agent.session.steer(&found.text)?;
-            None
-        }
-        None => {
-            let new = driver::NewJob {
-                session_id: id,
-                instruction: &found.text,
-                context_rows: Vec::new(),
-                tool_config: crate::service::bodies::ToolConfig::default(),
-            };
-            Some(driver::start(inner, new).await?.job_id)
-        }
+    let Some(agent) = agent else {
+        let new = NewJob {
+            session_id: id,
+            instruction: &found.text,
+            context_rows: Vec::new(),
+            tool_config: ToolConfig::default(),
+            origin: JobOrigin::SentFollowUp(found.follow_up_id.clone()),
+        };
+        let started_job_id = Some(driver::start(inner, new).await?.job_id);
+        return Ok(FollowUpList { started_job_id, ..listed(inner.session(id).await?) });
     };
+    agent.session.steer(&found.text)?;
     let (_, committed) = inner
         .change(id, |session, changes| {
             session.follow_ups.retain(|follow_up| follow_up.follow_up_id != follow_up_id);
@@ -110,5 +107,5 @@ pub(super) async fn send(inner: &Shared<Inner>, id: &str, follow_up_id: &str) ->
             Ok(())
         })
         .await?;
-    Ok(FollowUpList { started_job_id, ..listed(committed.session) })
+    Ok(listed(committed.session))
 }

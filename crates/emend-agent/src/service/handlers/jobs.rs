@@ -10,7 +10,7 @@ use crate::service::bodies::{
     ApproveDecision, ApproveRequest, ClarifyRequest, Done, EventList, JobEvents, JobList, JobState, JobTrace, RunReply,
     RunRequest, TextRequest, TraceStep,
 };
-use crate::service::driver::{self, NewJob};
+use crate::service::driver::{self, JobOrigin, NewJob};
 use crate::service::events::continues;
 use crate::service::inner::Inner;
 use crate::service::records::{JobDecision, JobRecord, JobStatus};
@@ -28,6 +28,7 @@ pub(super) async fn run(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResul
         instruction: &wanted.instruction,
         context_rows: wanted.context_rows,
         tool_config: wanted.tool_config,
+        origin: JobOrigin::Request,
     };
     let job = driver::start(inner, new).await?;
     Ok(RunReply { job_id: job.job_id, status: job.status, cursor })

@@ -8,14 +8,12 @@ use crate::environment::{Access, FilePath};
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, parameter};
 use crate::service::inner::Inner;
-use crate::service::records::{JobRecord, JobStatus};
+use crate::service::records::JobRecord;
 use crate::service::review_body::ReviewBody;
 use crate::service::review_requests::{
     Buffer, DecideRequest, DecisionName, DependentsName, EditHunkRequest, HunkLinesBody, SaveReply, SaveRequest,
     SavedFileBody, SplitRequest, StepRequest, TouchedBody, TouchedFileBody, UserEditRequest,
 };
-use crate::service::run::complete;
-use crate::service::store::SessionQuery;
 use crate::workspace::{HunkDecision, HunkLines, Review, ReviewError, Selection, Workspace};
 
 pub(super) async fn get(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
@@ -88,53 +86,6 @@ impl Inner {
             Ok(())
         })
         .await?;
-        Ok(())
-    }
-
-    /// Completes the jobs whose edits are all decided, and reports the change of the review.
-    pub(in crate::service) async fn settle(&self, what: &str) -> ApiResult<()> {
-        let pending = self.workspace.runs_with_pending();
-        let now = self.now();
-        for job in self.store.open_jobs().await? {
-            if job.status != JobStatus::AwaitingReview {
-                continue;
-            }
-            let is_decided = !job.runs.iter().any(|run| pending.contains(run));
-            self.change_job(&job.job_id, |_, job, changes| {
-                changes.event(job, "review.updated", json!({ "by": what, "revision": self.workspace.revision() }));
-                if is_decided && job.status == JobStatus::AwaitingReview {
-                    complete(job, changes, now);
-                }
-                Ok(())
-            })
-            .await?;
-        }
-        self.store.save_edits().await?;
-        Ok(())
-    }
-
-    /// Returns completed jobs to review whose edits an undo or a redo has made pending again.
-    async fn reopen(&self, what: &str) -> ApiResult<()> {
-        let pending = self.workspace.runs_with_pending();
-        let is_pending = |job: &JobRecord| job.runs.iter().any(|run| pending.contains(run));
-        let query = SessionQuery { limit: usize::MAX, ..SessionQuery::default() };
-        for session in self.store.sessions(&query).await?.sessions {
-            let jobs = self.store.jobs(&session.session_id).await?.into_iter();
-            for job in jobs.filter(|job| job.status == JobStatus::Completed && is_pending(job)) {
-                let (now, revision) = (self.now(), self.workspace.revision());
-                let files = self.pending_files(&job.runs);
-                self.change_job(&job.job_id, |_, job, changes| {
-                    job.status = JobStatus::AwaitingReview;
-                    job.finished_at = None;
-                    job.review_revision = Some(revision);
-                    job.reviewed_at = Some(now);
-                    let data = json!({ "by": what, "files": files, "review_revision": revision });
-                    changes.event(job, "job.reopened", data);
-                    Ok(())
-                })
-                .await?;
-            }
-        }
         Ok(())
     }
 }

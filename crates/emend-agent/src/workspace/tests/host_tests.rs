@@ -3,7 +3,7 @@
 
 use futures::executor::block_on;
 
-use super::super::{RunChanges, SaveSnapshot, Snapshot, Workspace};
+use super::super::{ApplyOptions, RunChanges, SaveSnapshot, Snapshot, Workspace};
 use super::*;
 
 /// Keeps every snapshot.
@@ -194,6 +194,30 @@ fn an_interrupted_save_loses_no_unsaved_edit() {
         block_on(next.workspace.save(None, false)).unwrap();
         assert_eq!(disk(&next), after);
     }
+}
+
+#[test]
+fn an_interrupted_application_is_taken_back_with_its_rejections() {
+    let saved = Shared::new(Saved::default());
+    let world = kept(&saved);
+    world.agent_all(&[("a.txt", Some("ONE\ntwo\n")), ("c.txt", Some("SEA\n"))]).unwrap();
+    let (before, hunks) = (disk(&world), world.ids());
+    assert_eq!(hunks.len(), 2);
+    saved.0.lock().clear();
+    let apply = |world: &World| {
+        block_on(world.workspace.apply(&[1], &world.ids()[..1], &ApplyOptions::default())).unwrap();
+    };
+    apply(&world);
+    let (first, after) = (saved.0.lock().first().cloned().unwrap(), disk(&world));
+    assert_eq!((after[0].as_deref(), after[2].as_deref()), (Some("ONE\ntwo\n"), Some("sea\n")));
+    // The rejection changes no file, so the files alone do not show that it did not happen.
+    let next = next_process(&before, first.clone());
+    assert_eq!((next.ids(), disk(&next)), (hunks, before));
+    assert!(block_on(next.workspace.undo()).is_err(), "the user has decided nothing");
+    apply(&next);
+    assert_eq!(disk(&next), after);
+    let next = next_process(&after, first);
+    assert_eq!((next.ids(), disk(&next)), (Vec::new(), after));
 }
 
 #[test]

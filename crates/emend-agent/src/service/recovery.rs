@@ -1,0 +1,99 @@
+//! The start of a service after another process: jobs that it left running, decisions that it did not tell, and
+//! instructions whose turn had come.
+
+use emend_llm::Shared;
+
+use super::api::ApiResult;
+use super::driver::{go_on, interrupted, occupy, rerun, spawn};
+use super::inner::Inner;
+use super::jobs::Claim;
+use super::queue;
+use super::records::{JobRecord, JobStatus};
+use super::run::fail;
+use crate::environment::FilePath;
+use crate::error_code::Code;
+
+/// The reason of changes of the review that a former process made.
+const RECOVERY: &str = "recovery";
+
+/// Goes on with the jobs that a former process left running, or ends them if their steps were not recorded.
+pub(super) async fn recover(inner: &Shared<Inner>) -> ApiResult<()> {
+    if let Some(jobs) = inner.shared_jobs() {
+        inner.host.spawn(Box::pin(queue::serve(Shared::clone(inner), Shared::clone(jobs))));
+    } else {
+        resume(inner).await?;
+    }
+    settle(inner).await?;
+    // A process can end between the end of a job and the start of the instruction after it.
+    for id in inner.session_ids(|session| !session.follow_ups.is_empty()).await? {
+        let last = inner.session(&id).await?.last_job_id;
+        let job = match &last {
+            Some(last) => inner.store.job(last).await?,
+            None => None,
+        };
+        // After a job that ended with its process, the user decides how to go on.
+        let was_aborted = |job: JobRecord| job.error.is_some_and(|error| error.code == Code::Aborted.as_str());
+        if !job.is_some_and(was_aborted) {
+            go_on(inner, &id).await;
+        }
+    }
+    Ok(())
+}
+
+/// Goes on with the jobs of a service that shares none.
+async fn resume(inner: &Shared<Inner>) -> ApiResult<()> {
+    for job in inner.store.open_jobs().await? {
+        let is_interrupted = match job.status {
+            JobStatus::Queued | JobStatus::Running => true,
+            JobStatus::WaitingForUser => job.question.is_none(),
+            _ => false,
+        };
+        if !is_interrupted {
+            continue;
+        }
+        let claim = Claim { attempt: 2, ..Claim::of(&job.job_id) };
+        let has_steps = match &inner.jobs {
+            Some(jobs) => job.control.input.is_some() || !jobs.recorded(&claim).await?.is_empty(),
+            None => false,
+        };
+        let slot = inner.slot(&job.session_id);
+        match has_steps.then(|| occupy(inner, &slot, claim)) {
+            Some(Ok(task)) => spawn(inner, task),
+            _ => fail(inner, &job.job_id, None, interrupted()).await?,
+        }
+    }
+    Ok(())
+}
+
+/// Settles jobs in review whose decisions a former process has carried out, but not told.
+async fn settle(inner: &Shared<Inner>) -> ApiResult<()> {
+    let _deciding = inner.deciding.lock().await;
+    let is_shared = inner.shared_jobs().is_some();
+    // The first access to the store may load the line logs. Other servers save theirs before the states that follow.
+    let open = inner.store.open_jobs().await?;
+    inner.workspace.refresh().await?;
+    let pending = inner.workspace.runs_with_pending();
+    // Of several servers, another one may have completed a job since.
+    if !is_shared && pending.iter().any(|run| !open.iter().any(|job| job.runs.contains(run))) {
+        inner.reopen(RECOVERY).await?;
+    }
+    for job in open.iter().filter(|job| job.status == JobStatus::AwaitingReview) {
+        if let Some(files) = &job.control.rerun {
+            let files: Vec<FilePath> = files.iter().filter_map(|path| FilePath::clean(path)).collect();
+            if rerun(inner, &job.job_id, &files).await.unwrap_or_default() {
+                continue;
+            }
+            // The edits stay in review until the user applies them again.
+            inner.forget_application(&job.job_id).await?;
+        }
+        let is_decided = !job.runs.iter().any(|run| pending.contains(run));
+        let applying = job.control.applying.as_ref();
+        if is_decided || applying.is_some_and(|applying| inner.applied(applying).is_some()) {
+            inner.settle_job(job, &pending, RECOVERY, None).await?;
+        } else if applying.is_some() && !is_shared {
+            // The application has changed nothing. Of several servers, another one may be about to carry it out.
+            inner.forget_application(&job.job_id).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! The states of jobs in review: they follow from the decisions on edits, also if a process was killed in between.
+//!
+//! A decision reaches the line logs and the files before the store has its events. A killed process can leave a job that
+//! awaits review although nothing is pending, so the next process settles what it finds (`recovery`).
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::api::ApiResult;
+use super::inner::Inner;
+use super::records::{Applying, JobRecord, JobStatus};
+use super::review_requests::AppliedFileBody;
+use super::run::complete;
+use super::store::SessionQuery;
+use crate::workspace::Applied;
+
+/// An application of a review that this process has carried out.
+pub(super) struct Application<'a> {
+    pub(super) job_id: &'a str,
+    pub(super) files: &'a [AppliedFileBody],
+}
+
+impl AppliedFileBody {
+    /// Returns the files of an application as a reply shows them.
+    pub(super) fn list(applied: Applied) -> Vec<Self> {
+        let file = |file: crate::workspace::AppliedFile| Self {
+            file_path: file.file_path.to_string(),
+            applied_hunks: file.applied_hunks as u64,
+            rejected_hunks: file.rejected_hunks as u64,
+            conflicts: file.conflicts,
+        };
+        applied.files.into_iter().map(file).collect()
+    }
+}
+
+impl Inner {
+    /// Completes the jobs whose edits are all decided, and reports the change of the review.
+    pub(super) async fn settle(&self, what: &str) -> ApiResult<()> {
+        self.settle_all(what, None).await
+    }
+
+    /// As [`settle`](Self::settle), after an application.
+    pub(super) async fn settle_applied(&self, done: Application<'_>) -> ApiResult<()> {
+        self.settle_all("apply", Some(done)).await
+    }
+
+    async fn settle_all(&self, what: &str, done: Option<Application<'_>>) -> ApiResult<()> {
+        let pending = self.workspace.runs_with_pending();
+        for job in self.store.open_jobs().await? {
+            if job.status == JobStatus::AwaitingReview {
+                let done = done.as_ref().filter(|done| done.job_id == job.job_id);
+                self.settle_job(&job, &pending, what, done).await?;
+            }
+        }
+        self.store.save_edits().await?;
+        Ok(())
+    }
+
+    /// Stores the state of one job in review: the end of an application, the change of the review, and the end of the job.
+    pub(super) async fn settle_job(
+        &self,
+        job: &JobRecord,
+        pending: &BTreeSet<u64>,
+        what: &str,
+        done: Option<&Application<'_>>,
+    ) -> ApiResult<()> {
+        let is_decided = !job.runs.iter().any(|run| pending.contains(run));
+        let now = self.now();
+        self.change_job(&job.job_id, |_, job, changes| {
+            if job.status != JobStatus::AwaitingReview {
+                return Ok(());
+            }
+            let files = match (&job.control.applying, done) {
+                (Some(_), Some(done)) => Some(done.files.to_vec()),
+                (Some(applying), None) => self.applied(applying),
+                // Another server has told it.
+                (None, _) => None,
+            };
+            if let Some(files) = files {
+                job.control.applying = None;
+                changes.event(job, "apply.completed", json!({ "applied_files": files }));
+            }
+            changes.event(job, "review.updated", json!({ "by": what, "revision": self.workspace.revision() }));
+            if is_decided {
+                job.control.applying = None;
+                complete(job, changes, now);
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Returns the result of an application that another process began, if it had an effect.
+    pub(super) fn applied(&self, applying: &Applying) -> Option<Vec<AppliedFileBody>> {
+        self.workspace.applied(&applying.accepted, &applying.others).map(AppliedFileBody::list)
+    }
+
+    /// Returns completed jobs to review whose edits an undo or a redo has made pending again.
+    pub(super) async fn reopen(&self, what: &str) -> ApiResult<()> {
+        let pending = self.workspace.runs_with_pending();
+        let is_pending = |job: &JobRecord| job.runs.iter().any(|run| pending.contains(run));
+        let query = SessionQuery { limit: usize::MAX, ..SessionQuery::default() };
+        for session in self.store.sessions(&query).await?.sessions {
+            let jobs = self.store.jobs(&session.session_id).await?.into_iter();
+            for job in jobs.filter(|job| job.status == JobStatus::Completed && is_pending(job)) {
+                let (now, revision) = (self.now(), self.workspace.revision());
+                let files = self.pending_files(&job.runs);
+                self.change_job(&job.job_id, |_, job, changes| {
+                    job.status = JobStatus::AwaitingReview;
+                    job.finished_at = None;
+                    job.review_revision = Some(revision);
+                    job.reviewed_at = Some(now);
+                    let data = json!({ "by": what, "files": files, "review_revision": revision });
+                    changes.event(job, "job.reopened", data);
+                    Ok(())
+                })
+                .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores that an application, or the re-run after it, does not take place.
+    pub(super) async fn forget_application(&self, job_id: &str) -> ApiResult<()> {
+        self.change_job(job_id, |_, job, _| {
+            job.control.applying = None;
+            job.control.rerun = None;
+            Ok(())
+        })
+        .await?;
+        Ok(())
+    }
+}
