@@ -74,6 +74,9 @@ mod serve;
 mod serve_kills;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod serve_load;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 #[cfg(feature = "postgres")]
 mod serve_postgres;
 #[cfg(test)]
