@@ -24,7 +24,8 @@ impl Row {
             ours,
             peer_name: Some(peer_name),
             peer: Some(peer),
-            ratio: Some(ours / peer),
+            // A ratio to nothing is not a number.
+            ratio: (peer != 0.0).then(|| ours / peer),
             unit: unit.to_owned(),
         }
     }
