@@ -14,7 +14,7 @@ use crate::service::inner::Inner;
 use crate::service::records::{Applying, JobRecord, JobStatus};
 use crate::service::review_requests::{AppliedFileBody, ApplyReply, ApplyRequest};
 use crate::service::settle::Application;
-use crate::workspace::{ApplyOptions, ReviewError};
+use crate::workspace::{Applied, ApplyOptions, ReviewError};
 
 pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResult<ApplyReply> {
     let mut wanted: ApplyRequest = body(request)?;
@@ -40,17 +40,13 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
         .await?;
     // A rejection of all hunks writes nothing that a change on disk could contradict.
     wanted.rebase |= wanted.accepted_hunk_ids.is_empty();
-    let changed = if wanted.rebase { Vec::new() } else { inner.changed_since_review(&job).await? };
-    if !changed.is_empty() {
-        return Err(conflict(inner, &job, &changed, wanted.rerun).await);
-    }
-    let options = ApplyOptions { rebase: wanted.rebase, ..ApplyOptions::default() };
-    let applied = match inner.workspace.apply(&job.runs, &wanted.accepted_hunk_ids, &options).await {
-        Ok(applied) => applied,
-        Err(ReviewError::Conflict { files }) => return Err(conflict(inner, &job, &files, wanted.rerun).await),
+    let applied = match carry_out(inner, &job, &wanted).await {
+        Ok(Ok(applied)) => applied,
+        Ok(Err(files)) => return Err(conflict(inner, &job, &files, wanted.rerun).await),
         Err(error) => {
+            // Decisions that follow must not look like this application.
             inner.forget_application(&job.job_id).await?;
-            return Err(inner.refused(error).await);
+            return Err(error);
         }
     };
     let applied_files = AppliedFileBody::list(applied);
@@ -59,6 +55,20 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
     let is_applied = |path: &String| applied_files.iter().any(|file| file.file_path == *path);
     let unsaved = inner.unsaved().into_iter().filter(is_applied).collect();
     Ok(ApplyReply { status, applied_files, unsaved })
+}
+
+/// Applies the hunks. Returns the files with a conflict if there are some; nothing is written then.
+async fn carry_out(inner: &Inner, job: &JobRecord, wanted: &ApplyRequest) -> ApiResult<Result<Applied, Vec<FilePath>>> {
+    let changed = if wanted.rebase { Vec::new() } else { inner.changed_since_review(job).await? };
+    if !changed.is_empty() {
+        return Ok(Err(changed));
+    }
+    let options = ApplyOptions { rebase: wanted.rebase, ..ApplyOptions::default() };
+    match inner.workspace.apply(&job.runs, &wanted.accepted_hunk_ids, &options).await {
+        Ok(applied) => Ok(Ok(applied)),
+        Err(ReviewError::Conflict { files }) => Ok(Err(files)),
+        Err(error) => Err(inner.refused(error).await),
+    }
 }
 
 impl Inner {
