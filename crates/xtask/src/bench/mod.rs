@@ -58,6 +58,10 @@ pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<()> {
     if peers {
         peers::install(repo)?;
         wasm::install_peers(repo)?;
+        // 550 MB, for this bench alone.
+        if chosen.is_none_or(|name| name == "serve") {
+            serve::install_peer(repo);
+        }
     }
     let mut rows = Vec::new();
     for bench in BENCHES.iter().filter(|bench| chosen.is_none_or(|name| name == bench.name)) {

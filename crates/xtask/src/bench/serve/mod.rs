@@ -1,7 +1,7 @@
 //! `emend serve` beside `openhands-agent-server` from PyPI, in one run with one client: events after 100 reconnects, the
 //! list of 2,000 sessions, `/health` under load, and the memory of 1,000 idle streams.
 //!
-//! The bench sets the peer up by itself; see `peer`. Without the peer, the rows have our figures only.
+//! `--peers` installs the peer. Without the peer, the rows have our figures only.
 
 mod breaks;
 mod emend;
@@ -21,6 +21,13 @@ use crate::repo::Repo;
 
 /// Memory that our server may use with idle clients, in MB.
 const MEMORY_MAX: f64 = 200.0;
+
+/// Installs the peer, if this machine has a Python for it.
+pub(super) fn install_peer(repo: &Repo) {
+    if let Err(error) = python::install(repo) {
+        say!("skipped: the installation of openhands-agent-server: {error:#}");
+    }
+}
 
 pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     let ours = emend::measure(repo)?;

@@ -25,7 +25,7 @@ use crate::process::command;
 use crate::progress::say;
 use crate::repo::Repo;
 
-/// Variable with a command that starts the peer; the bench adds `--port N`. Without it the bench installs the peer.
+/// Variable with a command that starts the peer; the bench adds `--port N`. Without it the bench starts the installed peer.
 const PEER: &str = "OPENHANDS_AGENT_SERVER";
 /// Number of messages that are sent to the conversation meanwhile.
 const N_MESSAGES: usize = 110;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::process::{command, run, stdout_of, which};
 use crate::progress::say;
@@ -13,22 +13,35 @@ pub(super) const VERSION: &str = "1.58.2";
 /// Versions of Python for which the peer and its dependencies have wheels, best first.
 const PYTHONS: [&str; 3] = ["3.12", "3.13", "3.14"];
 
-/// Returns the folder of the peer's programs; installs the peer if necessary.
+/// Returns the folder of the peer's programs.
+///
+/// # Errors
+/// The pinned release is not installed.
 pub(super) fn programs(repo: &Repo) -> Result<PathBuf> {
-    let folder = repo.path("target/py312");
-    let python = folder.join("bin/python");
-    if installed(repo, &python).is_some_and(|version| version == VERSION) {
-        return Ok(folder.join("bin"));
+    let folder = folder(repo).join("bin");
+    let is_fit = installed(repo, &folder.join("python")).is_some_and(|version| version == VERSION);
+    ensure!(is_fit, "{} has no release {VERSION}; `cargo xtask bench serve --peers` installs it", folder.display());
+    Ok(folder)
+}
+
+/// Installs the pinned release, unless it is there.
+pub(super) fn install(repo: &Repo) -> Result<()> {
+    if programs(repo).is_ok() {
+        return Ok(());
     }
     let found = interpreter(repo).context("it needs Python 3.12 or later; none is on PATH or in ~/.pyenv/versions")?;
-    say!("installing openhands-agent-server {VERSION} for {} into target/py312", found.display());
+    let folder = folder(repo);
+    say!("installing openhands-agent-server {VERSION} for {} into {}", found.display(), folder.display());
     run(command(&found, repo.root()).args(["-m", "venv"]).arg(&folder))?;
-    let mut pip = command(&python, repo.root());
+    let mut pip = command(folder.join("bin/python"), repo.root());
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
     // The parts of the peer have one version.
     let parts = ["agent-server", "sdk", "tools"];
-    run(pip.args(parts.map(|part| format!("openhands-{part}=={VERSION}"))))?;
-    Ok(folder.join("bin"))
+    run(pip.args(parts.map(|part| format!("openhands-{part}=={VERSION}"))))
+}
+
+fn folder(repo: &Repo) -> PathBuf {
+    repo.path("target/py312")
 }
 
 /// Returns the installed version of the peer.
