@@ -198,6 +198,7 @@ fn an_interrupted_save_loses_no_unsaved_edit() {
 
 #[test]
 fn an_interrupted_application_is_taken_back_with_its_rejections() {
+    covers("service.resumed");
     let saved = Shared::new(Saved::default());
     let world = kept(&saved);
     world.agent_all(&[("a.txt", Some("ONE\ntwo\n")), ("c.txt", Some("SEA\n"))]).unwrap();
