@@ -19,6 +19,9 @@ use crate::error_code::Code;
 use crate::store::Store;
 use crate::workspace::Workspace;
 
+/// Whether jobs can be recorded and shared. In a browser they are not, and the constant keeps the code out of the module.
+const MAY_RECORD: bool = cfg!(not(target_family = "wasm"));
+
 /// The parts of a service and what it keeps between requests.
 pub(super) struct Inner {
     pub(super) workspace: Shared<Workspace>,
@@ -42,9 +45,14 @@ pub(super) struct Inner {
 }
 
 impl Inner {
+    /// Returns the jobs, if their steps are recorded.
+    pub(super) fn recorded_jobs(&self) -> Option<&Shared<dyn Jobs>> {
+        if MAY_RECORD { self.jobs.as_ref() } else { None }
+    }
+
     /// Returns the jobs, if other servers share them.
     pub(super) fn shared_jobs(&self) -> Option<&Shared<dyn Jobs>> {
-        self.jobs.as_ref().filter(|jobs| jobs.is_shared())
+        if MAY_RECORD { self.jobs.as_ref().filter(|jobs| jobs.is_shared()) } else { None }
     }
 
     /// Refuses the canvas if the host has none.

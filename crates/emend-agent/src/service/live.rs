@@ -136,7 +136,7 @@ impl Inner {
             work: if self.shared_jobs().is_some() {
                 Some(changes.work.unwrap_or_default())
             } else {
-                changes.work.filter(|_| self.jobs.is_some())
+                changes.work.filter(|_| self.recorded_jobs().is_some())
             },
         };
         let committed = self.store.commit(commit).await?;

@@ -52,7 +52,7 @@ async fn resume(inner: &Shared<Inner>) -> ApiResult<()> {
             continue;
         }
         let claim = Claim { attempt: 2, ..Claim::of(&job.job_id) };
-        let has_steps = match &inner.jobs {
+        let has_steps = match inner.recorded_jobs() {
             Some(jobs) => job.control.input.is_some() || !jobs.recorded(&claim).await?.is_empty(),
             None => false,
         };

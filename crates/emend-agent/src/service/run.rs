@@ -127,7 +127,7 @@ async fn open(inner: &Shared<Inner>, task: &Task) -> ApiResult<Option<Opened>> {
         return Ok(None);
     }
     let record = inner.session(&job.session_id).await?;
-    let known = match &inner.jobs {
+    let known = match inner.recorded_jobs() {
         Some(jobs) => jobs.recorded(&task.claim).await?,
         None => Vec::new(),
     };
@@ -161,7 +161,7 @@ async fn open(inner: &Shared<Inner>, task: &Task) -> ApiResult<Option<Opened>> {
         }
         agent.desk.answer(call_id, approval);
     }
-    let keeper = inner.jobs.is_some().then(|| Shared::clone(&recorder) as Shared<dyn StepKeeper>);
+    let keeper = inner.recorded_jobs().is_some().then(|| Shared::clone(&recorder) as Shared<dyn StepKeeper>);
     agent.session.keep_steps(keeper);
     Ok(Some(Opened { job, agent, recorder, begin, told }))
 }
