@@ -34,7 +34,7 @@ use clap::Parser;
 
 use args::{Cli, Command, DbCommand, DebugCommand, ToolsCommand, arranged};
 use commands::{
-    attach, checkpoints, config, database, debug, diff, manual, models, patch, review, serve, sessions, tools,
+    attach, checkpoints, config, database, debug, diff, eval, manual, models, patch, review, serve, sessions, tools,
     truncate, undo,
 };
 
@@ -76,6 +76,7 @@ fn main() -> ExitCode {
                 tools::call(&name, &arguments, &root).await
             }
             Command::Models(args) => models::list(&args),
+            Command::Eval(args) => eval::eval(*args).await,
             Command::Completions { shell } => manual::completions(shell),
             Command::Man { dir } => manual::man(dir.as_deref()),
             Command::Debug { command: DebugCommand::Decode(args) } => debug::decode(&args),

@@ -35,6 +35,11 @@ impl Place {
         Ok(Self { given: start.to_owned(), root, start: start_path })
     }
 
+    /// Returns the directory `root` as a project of its own, even inside another one. `root` is canonical.
+    pub(crate) fn apart(root: PathBuf) -> Self {
+        Self { given: root.clone(), root, start: FilePath::root() }
+    }
+
     /// Returns the directory in which the user works, as the user named it.
     pub(crate) fn given(&self) -> &Path {
         &self.given

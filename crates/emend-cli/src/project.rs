@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -140,7 +140,16 @@ pub(crate) const SESSIONS_DIRECTORY: &str = "sessions";
 
 /// Opens and locks the state of a project. Completes or reverts a patch during which an earlier command was killed.
 pub(crate) fn open_state(environment: &LocalEnvironment) -> Result<StateDir, Failure> {
-    let state = StateDir::open(environment.root()).map_err(unusable)?;
+    open_state_in(None, environment)
+}
+
+/// Opens the state as [`open_state`] does, below another directory than the user's.
+fn open_state_in(home: Option<&Path>, environment: &LocalEnvironment) -> Result<StateDir, Failure> {
+    let opened = match home {
+        None => StateDir::open(environment.root()),
+        Some(home) => StateDir::open_in(home, environment.root()),
+    };
+    let state = opened.map_err(unusable)?;
     recover(environment, &state)?;
     Ok(state)
 }
@@ -199,11 +208,13 @@ pub(crate) struct ProjectOptions {
     pub(crate) variables: EnvPolicy,
     /// Whether every change of files is refused.
     pub(crate) read_only: bool,
+    /// Directory for the state, if not the user's.
+    pub(crate) state_home: Option<PathBuf>,
 }
 
 impl ProjectOptions {
     fn of(mode: Mode) -> Self {
-        Self { mode, sandbox: None, variables: EnvPolicy::default(), read_only: false }
+        Self { mode, sandbox: None, variables: EnvPolicy::default(), read_only: false, state_home: None }
     }
 }
 
@@ -261,7 +272,7 @@ impl Project {
     /// Opens the project as [`Self::open`] does, with restrictions of the agent.
     pub(crate) async fn open_with(place: &Place, mut options: ProjectOptions) -> Result<Self, Failure> {
         let environment = Self::restricted(place, &mut options)?;
-        let state = open_state(&environment)?;
+        let state = open_state_in(options.state_home.as_deref(), &environment)?;
         if !place.start().is_root() {
             let given = Self::environment(place.given())?;
             // `emend patch` was killed in this directory.

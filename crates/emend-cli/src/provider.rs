@@ -1,5 +1,6 @@
-//! Opens the provider of a model, and records its exchanges. API keys come from the environment only.
+//! Opens the provider of a model, and records or replays its exchanges. API keys come from the environment only.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use emend_agent::error_code::Code;
@@ -25,7 +26,34 @@ pub(crate) struct SelectedModel {
     fallback: Option<String>,
     /// The provider, if it chooses between the model and the fallback model.
     pub(crate) router: Option<Shared<Router>>,
-    recorder: Option<(Shared<Recorder>, PathBuf)>,
+    recorder: Option<(Shared<Recorder>, Option<PathBuf>)>,
+    /// The recording that responds, if it is one of the host's own.
+    player: Option<Shared<Player>>,
+}
+
+/// The place for a recording of the exchanges.
+#[derive(Clone, Copy)]
+pub(crate) enum Record<'a> {
+    /// Nothing is recorded.
+    No,
+    /// A file, written by [`SelectedModel::finish`].
+    File(&'a Path),
+    /// Memory, for [`SelectedModel::recording`].
+    Memory,
+}
+
+impl<'a> Record<'a> {
+    pub(crate) fn to(path: Option<&'a Path>) -> Self {
+        path.map_or(Self::No, Self::File)
+    }
+}
+
+/// Responses that do not come from the model of the settings.
+pub(crate) enum OwnResponses {
+    /// A transport that answers in Anthropic's wire format as a model with this name.
+    Transport(Shared<dyn Transport>, &'static str),
+    /// A recording. Any request that differs from it fails.
+    Cassette(Cassette),
 }
 
 impl SelectedModel {
@@ -36,10 +64,20 @@ impl SelectedModel {
 
     /// Writes the recording, if there is one.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
-        let Some((recorder, path)) = &self.recorder else { return Ok(()) };
+        let Some((recorder, Some(path))) = &self.recorder else { return Ok(()) };
         std::fs::write(path, recorder.cassette().to_json() + "\n").map_err(|error| {
             Failure::new(Code::IoError, format!("cannot write the recording to {}: {error}", path.display()))
         })
+    }
+
+    /// Returns the recording so far, if there is one.
+    pub(crate) fn recording(&self) -> Option<Cassette> {
+        self.recorder.as_ref().map(|(recorder, _)| recorder.cassette())
+    }
+
+    /// Returns the number of recorded exchanges that were not requested; 0 without a replay.
+    pub(crate) fn unplayed(&self) -> usize {
+        self.player.as_ref().map_or(0, |player| player.remaining())
     }
 }
 
@@ -47,7 +85,7 @@ impl SelectedModel {
 /// a request is sent if the setup is invalid.
 pub(crate) fn select(
     name: &Model,
-    record: Option<&Path>,
+    record: Record<'_>,
     project: &Project,
     settings: &Settings,
 ) -> Result<SelectedModel, Failure> {
@@ -61,7 +99,7 @@ pub(crate) type Watch = (Shared<dyn RouteObserver>, Shared<dyn ValidationGate>);
 /// Opens the provider of a model as [`select`] does, for a service that watches the router.
 pub(crate) fn select_observed(
     name: &Model,
-    record: Option<&Path>,
+    record: Record<'_>,
     project: &Project,
     settings: &Settings,
     watch: Option<Watch>,
@@ -71,7 +109,7 @@ pub(crate) fn select_observed(
         selected.provider = Shared::new(ConstrainedTools::new(selected.provider));
     }
     if let Some(fallback) = settings.fallback_model.value.as_ref().filter(|fallback| *fallback != name) {
-        let second = open(fallback, None, project)?;
+        let second = open(fallback, Record::No, project)?;
         let usual = RouterPolicy::default();
         let attempts = settings.fallback_attempts.value.0.and_then(|n| u32::try_from(n).ok());
         let policy = RouterPolicy {
@@ -96,43 +134,84 @@ pub(crate) fn select_observed(
     Ok(selected)
 }
 
+/// Opens a provider whose responses are the host's own.
+pub(crate) fn select_own(
+    own: OwnResponses,
+    record: Record<'_>,
+    project: &Project,
+    settings: &Settings,
+) -> Result<SelectedModel, Failure> {
+    let (transport, api, model, player) = match own {
+        OwnResponses::Transport(transport, model) => (transport, Api::AnthropicMessages, model.to_owned(), None),
+        OwnResponses::Cassette(cassette) => {
+            let (api, model) = recorded(&cassette);
+            let player = Shared::new(player(cassette, project));
+            (Shared::clone(&player) as Shared<dyn Transport>, api, model, Some(player))
+        }
+    };
+    let (transport, recorder) = recorded_to(record, transport, project);
+    let mut provider = keyless(api, &transport);
+    let offline = model == offline::MODEL;
+    if settings.tool_calls.value == ToolCalls::Constrained && !offline {
+        provider = Shared::new(ConstrainedTools::new(provider));
+    }
+    Ok(SelectedModel { provider, model, offline, fallback: None, router: None, recorder, player })
+}
+
 /// Opens the provider of one model.
-fn open(name: &Model, record: Option<&Path>, project: &Project) -> Result<SelectedModel, Failure> {
-    let root = project.agents.environment().working_directory();
-    let secrets = secrets_of_environment(
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
-    );
+fn open(name: &Model, record: Record<'_>, project: &Project) -> Result<SelectedModel, Failure> {
     let transport: Shared<dyn Transport> = match name {
         Model::Offline => Shared::new(OfflineTransport::new(offline::Options::default())),
         Model::Remote { .. } => Shared::new(ReqwestTransport::new(Timeouts::default())),
-        Model::Cassette(path) => {
-            let options = PlayerOptions { root: root.clone(), secrets: secrets.clone() };
-            Shared::new(Player::new(load(path)?, options))
-        }
+        Model::Cassette(path) => Shared::new(player(load(path)?, project)),
     };
-    let (transport, recorder) = match record {
-        None => (transport, None),
-        Some(path) => {
-            let options = RecorderOptions { clock_ms: project.clock.now_ms(), seed: 0, root, secrets };
-            let recorder = Shared::new(Recorder::new(transport, options));
-            (Shared::clone(&recorder) as Shared<dyn Transport>, Some((recorder, path.to_owned())))
-        }
-    };
-    // The offline model and recordings need no API key, but the adapters want one.
-    let keyless = |api: Api| {
-        let config = Config { api_key: "none".to_owned(), ..Config::default() };
-        Shared::new(HttpProvider::new(api.adapter(config), Shared::clone(&transport))) as Shared<dyn Provider>
-    };
+    let (transport, recorder) = recorded_to(record, transport, project);
     let (provider, model) = match name {
-        Model::Offline => (keyless(Api::AnthropicMessages), offline::MODEL.to_owned()),
+        Model::Offline => (keyless(Api::AnthropicMessages, &transport), offline::MODEL.to_owned()),
         Model::Remote { provider, model } => (remote(provider, &transport)?, model.clone()),
         Model::Cassette(path) => {
             let (api, model) = recorded(&load(path)?);
-            (keyless(api), model)
+            (keyless(api, &transport), model)
         }
     };
     let offline = model == offline::MODEL;
-    Ok(SelectedModel { provider, model, offline, fallback: None, router: None, recorder })
+    Ok(SelectedModel { provider, model, offline, fallback: None, router: None, recorder, player: None })
+}
+
+fn secrets() -> Vec<String> {
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    secrets_of_environment(std::env::vars_os().filter_map(text))
+}
+
+fn player(cassette: Cassette, project: &Project) -> Player {
+    let root = project.agents.environment().working_directory();
+    Player::new(cassette, PlayerOptions { root, secrets: secrets() })
+}
+
+/// A recorder with the file that it is written to, if any.
+type RecorderAndFile = (Shared<Recorder>, Option<PathBuf>);
+
+/// Returns a transport that records, if it should, with its recorder.
+fn recorded_to(
+    record: Record<'_>,
+    transport: Shared<dyn Transport>,
+    project: &Project,
+) -> (Shared<dyn Transport>, Option<RecorderAndFile>) {
+    let path = match record {
+        Record::No => return (transport, None),
+        Record::File(path) => Some(path.to_owned()),
+        Record::Memory => None,
+    };
+    let root = project.agents.environment().working_directory();
+    let options = RecorderOptions { clock_ms: project.clock.now_ms(), seed: 0, root, secrets: secrets() };
+    let recorder = Shared::new(Recorder::new(transport, options));
+    (Shared::clone(&recorder) as Shared<dyn Transport>, Some((recorder, path)))
+}
+
+/// Returns a provider for the offline model and for recordings. They need no API key, but the adapters want one.
+fn keyless(api: Api, transport: &Shared<dyn Transport>) -> Shared<dyn Provider> {
+    let config = Config { api_key: "none".to_owned(), ..Config::default() };
+    Shared::new(HttpProvider::new(api.adapter(config), Shared::clone(transport)))
 }
 
 /// Returns a provider with the API key and address that the environment gives.

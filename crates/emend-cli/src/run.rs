@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::output::{OutputFormat, Printer};
 use crate::place::Place;
 use crate::project::RunNotes;
+use crate::provider::Record;
 use crate::settings::{Model, Settings};
 use crate::setup::{Host, Setup};
 use crate::signals;
@@ -40,7 +41,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let shown = format == OutputFormat::Together && !args.debug && terminal::is_interactive();
     let n_unasked = Arc::default();
     let approver = if shown { Shared::new(asker) } else { approve::approver(!can_ask, &settings, &n_unasked) };
-    let host = Host { record: args.record.as_deref(), approver, answers_questions: shown };
+    let host = Host::new(Record::to(args.record.as_deref()), approver, shown);
     let setup = Setup::open(&args.session, &place, settings, host).await?;
     let mut trace = Trace::open(args.session.trace.as_deref())?;
     let session = &setup.session;

@@ -43,7 +43,8 @@ impl ProjectHost {
         if matches!(model, Model::Cassette(_)) && model != self.default_model {
             return Err(Failure::new(Code::Configuration, "a session cannot name a recording; give it to emend serve"));
         }
-        let selected = provider::select_observed(&model, None, &self.project, &self.settings, Some((routes, gate)))?;
+        let (record, watch) = (provider::Record::No, Some((routes, gate)));
+        let selected = provider::select_observed(&model, record, &self.project, &self.settings, watch)?;
         if let Some(router) = &selected.router {
             self.routers.lock().insert(session.session_id.clone(), Shared::clone(router));
         }

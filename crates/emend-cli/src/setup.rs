@@ -1,6 +1,6 @@
-//! Opens the project, the model and the session of `emend run` and of a conversation.
+//! Opens the project, the model and the session of `emend run`, of a conversation and of each task of `emend eval`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use emend_agent::approval::{Approver, ToolEffect};
 use emend_agent::error_code::Code;
@@ -15,7 +15,7 @@ use crate::args::SessionArgs;
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::project::{Project, ProjectOptions};
-use crate::provider::SelectedModel;
+use crate::provider::{OwnResponses, Record, SelectedModel};
 use crate::saved_sessions::find;
 use crate::session_config::{override_profile, session_config};
 use crate::session_notes::SessionNotes;
@@ -25,12 +25,25 @@ use crate::{approve, provider};
 
 /// Differences between `emend run` and a conversation.
 pub(crate) struct Host<'a> {
-    /// File for the recording of requests and responses.
-    pub(crate) record: Option<&'a Path>,
+    /// Place for the recording of requests and responses.
+    pub(crate) record: Record<'a>,
     /// Asks the user about tool calls.
     pub(crate) approver: Shared<dyn Approver>,
     /// Whether the model may ask the user questions.
     pub(crate) answers_questions: bool,
+    /// The responses, if they do not come from the model of the settings.
+    pub(crate) responses: Option<OwnResponses>,
+    /// Directory for the state of projects, if not the user's.
+    pub(crate) state_home: Option<PathBuf>,
+    /// Whether the model may run commands, if the rules allow them.
+    pub(crate) has_shell: bool,
+}
+
+impl<'a> Host<'a> {
+    /// Returns a host with the model of the settings and the user's directory for state.
+    pub(crate) fn new(record: Record<'a>, approver: Shared<dyn Approver>, answers_questions: bool) -> Self {
+        Self { record, approver, answers_questions, responses: None, state_home: None, has_shell: true }
+    }
 }
 
 /// An open session with everything that it uses.
@@ -62,17 +75,28 @@ impl Setup {
         let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
         let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
         let mode = if settings.review.value { Mode::Staged } else { Mode::Direct };
-        let options =
-            ProjectOptions { mode, sandbox, variables: variables(&settings), read_only: settings.read_only.value };
+        let options = ProjectOptions {
+            mode,
+            sandbox,
+            variables: variables(&settings),
+            read_only: settings.read_only.value,
+            state_home: host.state_home,
+        };
         let project = Project::open_with(place, options).await?;
         let store = project.sessions()?;
         let origin = Origin::of(args, &*store, &SessionNotes::load(project.directory())?).await?;
         let named = settings.model.value.clone().or_else(|| origin.model());
         let is_default_model = named.is_none();
         let model = named.or_else(provider::newest).unwrap_or(Model::Offline);
-        let selected = provider::select(&model, host.record, &project, &settings)?;
+        let selected = match host.responses {
+            None => provider::select(&model, host.record, &project, &settings)?,
+            Some(own) => provider::select_own(own, host.record, &project, &settings)?,
+        };
         let config = session_config(&settings, &selected.providers(), policy, Some(host.approver))?;
-        let options = session_options(&settings, &selected, &project, host.answers_questions, config)?;
+        let mut options = session_options(&settings, &selected, &project, host.answers_questions, config)?;
+        if !host.has_shell {
+            options.tools = std::mem::take(&mut options.tools).filtered(|tool| !tool.needs_shell());
+        }
         let session = open(args, options, Shared::clone(&store), &origin).await?;
         let origin = origin.source.map(|source| source.id);
         let answers_questions = host.answers_questions;

@@ -6,6 +6,7 @@
 mod bench;
 mod build;
 mod demo;
+mod eval;
 mod metadata;
 mod mutants;
 mod process;
@@ -37,6 +38,8 @@ Usage: cargo xtask COMMAND
   mutants [PATH] [--since REVISION] [--shard K/N]
                           change one function at a time and count the changes that tests notice; in a path, in lines
                           that differ from a revision, or in the workspace, session, approval, line log and commit
+  eval core [--backend native | --backend browser | --record]
+                          replay the recorded agents on the task set `core`, natively and in Chromium; or record again
   smoke [--provider NAME] [--model NAME]
                           ask real providers, where the environment has keys; costs a few cents
   bench [NAME] [--json] [--peers]
@@ -70,6 +73,7 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
         "demo" => demo::run_demo(&repo, rest).map(|()| true),
         "test" => test::run(&repo, rest),
         "mutants" => mutants::run(&repo, rest),
+        "eval" => eval::run(&repo, rest).map(|()| true),
         "smoke" => smoke::run(&repo, rest),
         "bench" => bench::run(&repo, rest).map(|()| true),
         "wasm" => wasm_command::run(&repo, rest),

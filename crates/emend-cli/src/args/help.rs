@@ -77,6 +77,19 @@ their edits, and stops the server; a second Ctrl-C stops it at once.
 
 Limits of sessions and jobs come from [service] in a settings file, and from variables such as EMEND_MAX_SESSIONS.";
 
+pub(super) const EVAL: &str = "\
+Examples:
+  emend eval core --model offline --model do-nothing --model reference   Compare three agents that need no key
+  emend eval core --model openai:gpt-5 --record runs --jobs 4            Run a model and keep its responses
+  emend eval core --replay runs --output html > report.html              Score the kept responses again
+  emend eval rustlings:target/eval/rustlings --model claude --allow shell  Broken programs; the agent may run commands
+
+A replay measures the harness, not a model: any request that differs from its recording fails, and durations are those
+of the recording. docs/evals.md explains the measures.
+
+Exit status: 0 if all tasks ran, also if none was solved; 1 if a run differs from its recording; 4 if the provider failed
+in a task, because its score then says nothing about the model.";
+
 pub(super) const ATTACH: &str = "\
 A line that you type starts a job, or goes to the running job. Ctrl-D or /quit detaches; the job goes on. Ctrl-C cancels
 the running job. /help lists the commands.";

@@ -1,6 +1,7 @@
 //! The command line: commands, their arguments and options.
 
 mod arrange;
+mod eval;
 mod help;
 mod serve;
 mod session;
@@ -14,6 +15,7 @@ use emend_llm::Api;
 pub(crate) use arrange::arranged;
 
 use crate::settings::ProfileName;
+pub(crate) use eval::{Entrant, EvalArgs, ReportName};
 pub(crate) use serve::{AttachArgs, CanvasKind, DatabaseUrl, DbCommand, LogName, ServeArgs, StoreChoice};
 pub(crate) use session::SessionArgs;
 use session::session_id;
@@ -152,6 +154,12 @@ pub(crate) enum Command {
     /// Other models of the providers work too.
     #[command(after_help = help::MODELS)]
     Models(ModelsArgs),
+    /// Run agents on a set of tasks and compare them.
+    ///
+    /// Each task runs in a copy of its files. Only the options of this command count: settings files, environment
+    /// variables and your AGENTS.md have no effect, so that others can repeat the result. API keys are read as usual.
+    #[command(after_help = help::EVAL)]
+    Eval(Box<EvalArgs>),
     /// Print a completion script for a shell.
     #[command(after_help = help::COMPLETIONS)]
     Completions {

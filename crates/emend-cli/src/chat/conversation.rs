@@ -46,7 +46,7 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     let place = Place::of(&args.root)?;
     let settings = Settings::load(&place, &args.settings)?;
     let (asker, mut questions) = Asker::new();
-    let host = Host { record: None, approver: Shared::new(asker), answers_questions: true };
+    let host = Host::new(provider::Record::No, Shared::new(asker), true);
     let setup = Setup::open(&args, &place, settings, host).await?;
     let mut trace = Trace::open(args.trace.as_deref())?;
     let screen = screen();

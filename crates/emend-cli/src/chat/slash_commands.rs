@@ -111,10 +111,12 @@ fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {
         return Ok(chat.screen.print(&lines)?);
     }
     let model: Model = name.parse().map_err(|what: String| Failure::new(Code::InvalidArgument, what))?;
-    let selected = provider::select(&model, None, &chat.setup.project, &chat.setup.settings).map_err(|failure| {
-        // In a conversation the command selects the model, not the option.
-        Failure { message: failure.message.replace("--model ", "/model "), ..failure }
-    })?;
+    let selected = provider::select(&model, provider::Record::No, &chat.setup.project, &chat.setup.settings).map_err(
+        |failure| {
+            // In a conversation the command selects the model, not the option.
+            Failure { message: failure.message.replace("--model ", "/model "), ..failure }
+        },
+    )?;
     let options = chat.setup.options(&selected)?;
     let session = &chat.setup.session;
     session.set_model(Shared::clone(&selected.provider), selected.model.clone(), selected.offline);

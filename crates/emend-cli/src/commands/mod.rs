@@ -8,6 +8,7 @@ pub(crate) mod config;
 pub(crate) mod database;
 pub(crate) mod debug;
 pub(crate) mod diff;
+pub(crate) mod eval;
 pub(crate) mod manual;
 pub(crate) mod models;
 pub(crate) mod patch;

@@ -189,7 +189,7 @@ async fn service(place: &Place, settings: Settings, args: &ServeArgs) -> Result<
     let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
     let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
     let (variables, read_only) = (setup::variables(&settings), settings.read_only.value);
-    let options = ProjectOptions { mode: Mode::Staged, sandbox, variables, read_only };
+    let options = ProjectOptions { mode: Mode::Staged, sandbox, variables, read_only, state_home: None };
     let (project, stores) = open_project(place, options, args.store.clone(), args.job_lease).await?;
     let default_model = settings.model.value.clone().or_else(provider::newest).unwrap_or(Model::Offline);
     let is_canvas_in_git = args.canvas == CanvasKind::Git;
@@ -267,7 +267,7 @@ async fn over(project: &Arc<Project>, plan: Plan, stores: Stores) -> Result<Serv
     let project = Arc::clone(project);
     let limits = settings.service.clone();
     // A missing key is reported at the start, not by the first job.
-    provider::select(&default_model, None, &project, &settings)?;
+    provider::select(&default_model, provider::Record::No, &project, &settings)?;
     let Stores { store, jobs, is_shared } = stores;
     let store: Shared<dyn ServiceStore> = match is_shared {
         // Servers that share a project save each change as they make it.

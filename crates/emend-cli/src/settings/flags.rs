@@ -28,6 +28,36 @@ impl Args for SettingFlags {
     }
 }
 
+/// Settings that `emend eval` varies itself, or that mean nothing for it.
+const VARIED: [&str; 3] = ["model", "edits", "review"];
+
+/// The options of the settings without those in [`VARIED`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FixedFlags(pub(crate) SettingFlags);
+
+impl Args for FixedFlags {
+    fn augment_args(command: Command) -> Command {
+        command.args(rows().filter(|row| !VARIED.contains(&row.name)).map(option))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for FixedFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut flags = Self::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.read(matches, rows().filter(|row| !VARIED.contains(&row.name)));
+        Ok(())
+    }
+}
+
 fn option(row: &'static Row) -> Arg {
     let mut option =
         Arg::new(row.name).long(row.option.trim_start_matches('-')).help(row.help).help_heading(row.heading);
@@ -56,7 +86,14 @@ impl FromArgMatches for SettingFlags {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        for row in rows() {
+        self.read(matches, rows());
+        Ok(())
+    }
+}
+
+impl SettingFlags {
+    fn read(&mut self, matches: &ArgMatches, rows: impl Iterator<Item = &'static Row>) {
+        for row in rows {
             let values = match row.value_name {
                 "" => {
                     if matches.get_flag(row.name) {
@@ -71,6 +108,5 @@ impl FromArgMatches for SettingFlags {
                 self.given.push((row, values));
             }
         }
-        Ok(())
     }
 }

@@ -33,7 +33,7 @@ use crate::place::Place;
 use field::Field;
 pub(crate) use field::Source;
 pub(crate) use field::Sourced;
-pub(crate) use flags::SettingFlags;
+pub(crate) use flags::{FixedFlags, SettingFlags};
 pub(crate) use table::Settings;
 use table::{ADVANCED, ProjectRight, Row, rows};
 pub(crate) use values::{CompactionName, EditsName, Effort, InheritName, Model, ProfileName, ToolCalls};
@@ -97,6 +97,17 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Returns settings with the values of options only: no file and no variable has an effect, so that results of others
+    /// can be repeated.
+    pub(crate) fn of_flags(flags: &SettingFlags) -> Result<Self, Failure> {
+        let mut settings = Self { without_user_files: true, ..Self::default() };
+        for (row, values) in &flags.given {
+            let source = Source::Flag(row.option);
+            values.iter().try_for_each(|value| settings.set(row, value, &source))?;
+        }
+        Ok(settings)
+    }
+
     /// Returns the base instructions for the model, if the user replaces those of the model family.
     pub(crate) fn system_prompt_text(&self) -> Result<Option<String>, Failure> {
         text_or_file(&self.system_prompt)
@@ -105,7 +116,8 @@ impl Settings {
     /// Returns the user's instructions for the model: their AGENTS.md, followed by the setting `instructions`.
     pub(crate) fn instructions_text(&self) -> Result<Option<String>, Failure> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-        let own = user_file(&variable).map(|path| path.with_file_name(USER_DOCUMENT));
+        let own = user_file(&variable).filter(|_| !self.without_user_files);
+        let own = own.map(|path| path.with_file_name(USER_DOCUMENT));
         let own = own.map_or(Ok(None), |path| read(&path))?;
         let given = text_or_file(&self.instructions)?;
         let texts = [own, given].into_iter().flatten().map(|text| text.trim().to_owned());

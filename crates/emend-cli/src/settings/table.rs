@@ -64,6 +64,8 @@ pub(crate) struct Settings {
     pub(crate) service: ServiceLimits,
     /// The choice between the model and the fallback model. It has no options.
     pub(crate) routing: Routing,
+    /// Whether the user's own files are ignored.
+    pub(crate) without_user_files: bool,
 }
 
 /// The right of a project's settings file to set a value. Anyone may have written that file.

@@ -9,6 +9,7 @@ mod conformance;
 mod context;
 mod counts;
 mod dependencies;
+mod eval;
 mod failures;
 mod fuzz;
 mod http;
@@ -78,7 +79,7 @@ const fn after(needs: &'static [&'static str], step: Step) -> Step {
 }
 
 /// All steps. Inside a lane they run in this order; a step stands behind all steps that it needs.
-const STEPS: [Step; 29] = [
+const STEPS: [Step; 30] = [
     step("fmt", Depth::Fast, Lane::Native, lint::fmt),
     step("tidy", Depth::Fast, Lane::Native, tidy::run),
     step("layers", Depth::Fast, Lane::Native, layers::run),
@@ -103,6 +104,7 @@ const STEPS: [Step; 29] = [
     after(&[SETUP], step("package", Depth::Usual, Lane::Package, node::package)),
     after(&[SETUP], step("page", Depth::Usual, Lane::Package, node::page)),
     after(&[SETUP, "native"], step("e2e", Depth::Usual, Lane::Package, node::end_to_end)),
+    after(&[SETUP, "native"], step("eval", Depth::Usual, Lane::Package, eval::run)),
     after(&[SETUP, "native"], step("demo", Depth::Usual, Lane::Package, node::demo)),
     step("http-contract", Depth::All, Lane::Native, http_contract::check),
     step("fuzz", Depth::All, Lane::Native, fuzz::run),

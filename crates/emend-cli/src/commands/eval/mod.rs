@@ -1,0 +1,212 @@
+//! `emend eval`: runs agents on a task set and prints a comparison.
+//!
+//! Each task runs in a copy of its files, in a session that opens as that of `emend run` does. Only the options count:
+//! settings files, variables and instructions of the user have no effect, so that others can repeat the result.
+
+mod check;
+mod entries;
+mod foreign;
+mod run_task;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use emend_agent::error_code::Code;
+use emend_eval::recording::{RecordedTask, Recording};
+use emend_eval::report;
+use emend_eval::score::{HARNESS, Matrix, TaskResult};
+use emend_eval::task::{Task, TaskSet};
+use emend_llm::CancelToken;
+use futures::StreamExt as _;
+use serde_json::json;
+
+use self::entries::{Entry, entries};
+use crate::args::{EvalArgs, ReportName};
+use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::signals::CancelOnSignal;
+
+/// The facts that all tasks share.
+struct Bench {
+    set: TaskSet,
+    settings: Settings,
+    attempts_max: usize,
+    records: bool,
+    cancel: CancelToken,
+}
+
+/// The outcome of one agent on one task.
+struct Outcome {
+    result: TaskResult,
+    recording: Option<RecordedTask>,
+    /// The reason why the run is not the recorded one.
+    mismatch: Option<String>,
+}
+
+pub(crate) async fn eval(args: EvalArgs) -> Result<ExitCode, Failure> {
+    let set = chosen_set(&args)?;
+    if args.list {
+        return list(&set, args.output);
+    }
+    let entries = entries(&args, &set)?;
+    if let Some(file) = &args.judge {
+        let outcomes = foreign::judged(file, &set, &entries)?;
+        return report(&args, &set, &entries, outcomes);
+    }
+    let bench = Arc::new(Bench {
+        settings: Settings::of_flags(&args.settings.0)?,
+        attempts_max: usize::from(args.attempts),
+        records: args.record.is_some(),
+        cancel: CancelToken::new(),
+        set,
+    });
+    let outcomes = run_all(&bench, &entries, args.jobs.get()).await?;
+    if bench.cancel.is_cancelled() {
+        return Ok(ExitCode::from(Code::Aborted.row().exit_status));
+    }
+    if let Some(directory) = &args.record {
+        record(directory, &bench.set, &entries, &outcomes)?;
+    }
+    report(&args, &bench.set, &entries, outcomes)
+}
+
+/// Returns the set with the chosen tasks.
+fn chosen_set(args: &EvalArgs) -> Result<TaskSet, Failure> {
+    let wrong = |error: emend_eval::task::SetError| {
+        Failure::new(Code::InvalidArgument, format!("cannot use the set {}: {error}", args.set))
+    };
+    let mut set = emend_eval::sources::open(&args.set).map_err(wrong)?;
+    if let Some(unknown) = args.tasks.iter().find(|id| !set.tasks.iter().any(|task| task.id == **id)) {
+        let message = format!("the set {} has no task {unknown:?}; --list lists its tasks", args.set);
+        return Err(Failure::new(Code::InvalidArgument, message));
+    }
+    set.tasks.retain(|task| args.tasks.is_empty() || args.tasks.contains(&task.id));
+    Ok(set)
+}
+
+fn list(set: &TaskSet, output: ReportName) -> Result<ExitCode, Failure> {
+    let mut stdout = std::io::stdout().lock();
+    for task in &set.tasks {
+        let line = match output {
+            ReportName::Jsonl => {
+                let texts: BTreeMap<&String, _> =
+                    task.files.0.iter().map(|(path, bytes)| (path, String::from_utf8_lossy(bytes))).collect();
+                json!({
+                    "id": task.id, "kind": task.kind, "instruction": task.instruction, "files": texts,
+                    "user_edit": task.user_edit,
+                })
+                .to_string()
+            }
+            _ => {
+                let first = task.instruction.lines().next().unwrap_or_default();
+                format!("{:<28} {:<13} {first}", task.id, task.kind.name())
+            }
+        };
+        writeln!(stdout, "{line}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs every agent on every task, `jobs` of them at the same time.
+async fn run_all(bench: &Arc<Bench>, entries: &[Entry], jobs: usize) -> Result<Vec<Outcome>, Failure> {
+    let all = entries.iter().flat_map(|entry| bench.set.tasks.iter().map(move |task| (entry.clone(), task.clone())));
+    let queue: Arc<Mutex<VecDeque<(Entry, Task)>>> = Arc::new(Mutex::new(all.collect()));
+    let (sender, mut outcomes) = futures::channel::mpsc::unbounded();
+    for _ in 0..jobs {
+        let (bench, queue, sender) = (Arc::clone(bench), Arc::clone(&queue), sender.clone());
+        // Each thread has its own runtime, because a session may stay on one thread.
+        thread::spawn(move || {
+            let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            while let Some((entry, task)) = next().filter(|_| !bench.cancel.is_cancelled()) {
+                if sender.unbounded_send(on_own_runtime(&bench, &entry, &task)).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    drop(sender);
+    let mut signals = CancelOnSignal::begin(&bench.cancel);
+    let mut done = Vec::new();
+    loop {
+        let outcome = tokio::select! {
+            outcome = outcomes.next() => outcome,
+            () = signals.interrupted() => {
+                bench.cancel.cancel();
+                continue;
+            }
+        };
+        match outcome {
+            Some(Ok(outcome)) => done.push(outcome),
+            // The setup is wrong, and would be for the other tasks too.
+            Some(Err(failure)) => return Err(failure),
+            None => return Ok(done),
+        }
+    }
+}
+
+fn on_own_runtime(bench: &Bench, entry: &Entry, task: &Task) -> Result<Outcome, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(run_task::run(bench, entry, task))
+}
+
+/// Writes one recording for each agent.
+fn record(directory: &Path, set: &TaskSet, entries: &[Entry], outcomes: &[Outcome]) -> Result<(), Failure> {
+    let failed = |path: &Path, error: std::io::Error| {
+        Failure::new(Code::IoError, format!("cannot write recordings to {}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+    for entry in entries {
+        let of_entry = outcomes.iter().filter(|outcome| outcome.result.contestant == entry.contestant);
+        let task = |outcome: &Outcome| Some((outcome.result.task.clone(), outcome.recording.clone()?));
+        let recording = Recording {
+            harness: HARNESS.to_owned(),
+            set: (set.name.clone(), set.digest.clone()),
+            model: entry.contestant.model.clone(),
+            edits: entry.contestant.edits.clone(),
+            tasks: of_entry.filter_map(task).collect(),
+        };
+        let path = directory.join(Recording::file_name(&recording.model, recording.edits.as_deref()));
+        std::fs::write(&path, recording.to_json()).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+/// Prints the comparison. The exit status reports runs that say nothing about an agent: those that differ from their
+/// recording, and those that the provider broke.
+fn report(args: &EvalArgs, set: &TaskSet, entries: &[Entry], outcomes: Vec<Outcome>) -> Result<ExitCode, Failure> {
+    let mut stderr = std::io::stderr();
+    let mut n_mismatches = 0;
+    for outcome in &outcomes {
+        if let Some(mismatch) = &outcome.mismatch {
+            n_mismatches += 1;
+            let result = &outcome.result;
+            writeln!(stderr, "emend: {}, task {}: {mismatch}", result.contestant, result.task)?;
+        }
+    }
+    let contestants: Vec<_> = entries.iter().map(|entry| entry.contestant.clone()).collect();
+    let (attempts, is_replay) = (usize::from(args.attempts), args.replay.is_some());
+    let results: Vec<TaskResult> = outcomes.into_iter().map(|outcome| outcome.result).collect();
+    let broken = results.iter().filter(|result| result.attempts.iter().any(|attempt| attempt.error.is_some()));
+    let n_broken = broken.count();
+    let matrix = Matrix::new(set, &contestants, attempts, is_replay, results);
+    let text = match args.output {
+        ReportName::Table => report::table(&matrix),
+        ReportName::Jsonl => report::json_lines(&matrix),
+        ReportName::Html => report::page(&matrix),
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
+    if n_mismatches > 0 {
+        let message =
+            format!("{n_mismatches} runs differ from their recordings; record them again if this is intended");
+        return Err(Failure::new(Code::Conflict, message));
+    }
+    if n_broken > 0 {
+        let message = format!("{n_broken} tasks ended with an error, so their scores say nothing about the model");
+        return Err(Failure::new(Code::Provider, message));
+    }
+    Ok(ExitCode::SUCCESS)
+}

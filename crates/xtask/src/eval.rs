@@ -1,0 +1,155 @@
+//! `cargo xtask eval`: the task set `core` with recorded responses, natively and in Chromium.
+//!
+//! Recordings measure the harness, not a model: the run fails unless `do-nothing` solves no task, `reference` all, both
+//! hosts give byte-equal results, and a changed request is refused.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::process::{command, run as run_program};
+use crate::repo::Repo;
+use crate::setup::browser::Browser;
+use crate::{build, progress::say};
+
+/// The recordings of the set `core`.
+const RECORDINGS: &str = "crates/emend-eval/recordings/core";
+
+/// The agents with recordings.
+const AGENTS: [&str; 3] = ["offline", "do-nothing", "reference"];
+
+/// The host in which sessions run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Backend {
+    Native,
+    Browser,
+}
+
+/// Runs the command with its arguments.
+pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<()> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["core", "--record"] => record(repo),
+        ["core"] => {
+            let emend = build::command_line(repo)?;
+            check_controls(repo, &emend)?;
+            check_refusal(repo, &emend)?;
+            build::modules(repo)?;
+            build::package(repo)?;
+            in_chromium(repo, &emend).map(drop)
+        }
+        ["core", "--backend", "native"] => check_controls(repo, &build::command_line(repo)?),
+        ["core", "--backend", "browser"] => {
+            let emend = build::command_line(repo)?;
+            build::modules(repo)?;
+            build::package(repo)?;
+            in_chromium(repo, &emend).map(drop)
+        }
+        _ => bail!("usage: cargo xtask eval core [--backend native | --backend browser | --record]"),
+    }
+}
+
+/// Records the agents again, after a change of the set or of the requests.
+fn record(repo: &Repo) -> Result<()> {
+    let emend = build::command_line(repo)?;
+    let mut eval = command(emend, repo.root());
+    eval.args(["eval", "core", "--jobs", "2", "--record", RECORDINGS]);
+    eval.args(AGENTS.iter().flat_map(|agent| ["--model", *agent]));
+    run_program(&mut eval)
+}
+
+fn output(repo: &Repo) -> PathBuf {
+    repo.path("target/eval")
+}
+
+/// Runs `emend eval core` with these arguments and returns its standard output.
+fn eval(repo: &Repo, emend: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
+    let output = command(emend, repo.root()).args(["eval", "core"]).args(arguments).output().context("emend eval")?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "emend eval {} ended with {}: {stderr}", arguments.join(" "), output.status);
+    Ok(output.stdout)
+}
+
+/// Replays all agents natively, prints the matrix, and checks the scores of the controls.
+pub(crate) fn check_controls(repo: &Repo, emend: &Path) -> Result<()> {
+    let table = eval(repo, emend, &["--replay", RECORDINGS])?;
+    for line in String::from_utf8_lossy(&table).lines() {
+        say!("  {line}");
+    }
+    let lines = native(repo, emend)?;
+    for (agent, wanted) in [("do-nothing", 0), ("reference", 40)] {
+        let row = row(&lines, agent)?;
+        let (hits, total) = (&row["solved"]["hits"], &row["solved"]["total"]);
+        ensure!(*hits == wanted && *total == 40, "{agent} solved {hits} of {total} tasks instead of {wanted} of 40");
+        ensure!(row["silently_wrong"]["hits"] == 0, "{agent} left silently wrong files");
+    }
+    let page = output(repo).join("report.html");
+    std::fs::write(&page, eval(repo, emend, &["--replay", RECORDINGS, "--output", "html"])?)?;
+    say!("the report is {}", page.display());
+    Ok(())
+}
+
+/// Returns the results of the replay as JSON lines, which are also written to `target/eval/native.jsonl`.
+fn native(repo: &Repo, emend: &Path) -> Result<Vec<u8>> {
+    let lines = eval(repo, emend, &["--replay", RECORDINGS, "--output", "jsonl"])?;
+    std::fs::create_dir_all(output(repo))?;
+    std::fs::write(output(repo).join("native.jsonl"), &lines)?;
+    Ok(lines)
+}
+
+/// Returns the sums of an agent.
+fn row(lines: &[u8], agent: &str) -> Result<Value> {
+    let text = String::from_utf8_lossy(lines);
+    let rows = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let found = rows.into_iter().find(|row| row["type"] == "row" && row["model"] == agent);
+    found.with_context(|| format!("the report has no row of {agent}"))
+}
+
+/// Checks that a replay refuses a request that differs from its recording by one word.
+pub(crate) fn check_refusal(repo: &Repo, emend: &Path) -> Result<()> {
+    let changed = output(repo).join("changed");
+    std::fs::create_dir_all(&changed)?;
+    let original = std::fs::read_to_string(repo.path(RECORDINGS).join("reference.json"))?;
+    let text = "set retries to 5";
+    ensure!(original.contains(text), "no recorded request contains {text:?}");
+    // The digest must go too: it is compared first, and belongs to the unchanged request.
+    let mut recording: Value = serde_json::from_str(&original)?;
+    let task = &mut recording["tasks"]["change-constant"]["cassette"]["exchanges"][0]["request"];
+    let request = task.to_string().replace(text, "set retries to 6");
+    *task = serde_json::from_str(&request)?;
+    task["digest"] = "sha256:0".into();
+    std::fs::write(changed.join("reference.json"), recording.to_string())?;
+    let replay = |directory: &str| {
+        let mut eval = command(emend, repo.root());
+        eval.args(["eval", "core", "--task", "change-constant", "--model", "reference", "--replay", directory]);
+        eval.output().context("emend eval")
+    };
+    let same = replay(RECORDINGS)?;
+    ensure!(same.status.success(), "the unchanged recording is refused");
+    let refused = replay(&changed.display().to_string())?;
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    let names_both = stderr.contains("is not the one in the cassette") && stderr.contains("set retries to 6");
+    ensure!(refused.status.code() == Some(1) && names_both, "a changed request was not refused: {stderr}");
+    say!("a replay refuses a request that differs by one digit");
+    Ok(())
+}
+
+/// Runs the set in Chromium, on the built npm package, and compares the results with the native ones. Returns the number
+/// of runs.
+pub(crate) fn in_chromium(repo: &Repo, emend: &Path) -> Result<usize> {
+    let native = native(repo, emend)?;
+    let (tasks, runs) = (output(repo).join("tasks.jsonl"), output(repo).join("browser-runs.jsonl"));
+    std::fs::write(&tasks, eval(repo, emend, &["--list", "--output", "jsonl"])?)?;
+    let chromium = Browser::find().chromium.context("no Chromium here: `cargo xtask setup` installs it")?;
+    let mut node = command("node", repo.root());
+    node.env("CHROMIUM", chromium).arg(repo.path("tests/e2e/eval.mjs"));
+    run_program(node.arg(repo.path(RECORDINGS)).arg(&tasks).arg(&runs))?;
+    let runs = runs.display().to_string();
+    let browser = eval(repo, emend, &["--replay", RECORDINGS, "--judge", &runs, "--output", "jsonl"])?;
+    std::fs::write(output(repo).join("browser.jsonl"), &browser)?;
+    ensure!(browser == native, "{} differs from native.jsonl beside it", output(repo).join("browser.jsonl").display());
+    let n_runs = native.iter().filter(|byte| **byte == b'\n').count() - 1 - AGENTS.len();
+    say!("{n_runs} runs in Chromium give byte-equal results");
+    Ok(n_runs)
+}
