@@ -70,10 +70,42 @@ pub struct Check {
     pub command: String,
     /// Files that replace those of the agent before the command runs, such as hidden tests.
     pub files: Tree,
+    /// Tests of Rust programs by file. They replace those of the agent, from the line `#[cfg(test)]` to the end of the file.
+    pub tests: Tree,
     /// Directory of the command, relative to the copy.
     pub directory: String,
     /// Time limit in milliseconds.
     pub timeout_ms: u64,
+}
+
+impl Check {
+    /// Returns the files in which the command runs: the result of the agent with the hidden files and tests.
+    #[must_use]
+    pub fn tree(&self, result: &Tree) -> Tree {
+        let mut tree = result.with(&self.files);
+        for (path, tests) in &self.tests.0 {
+            let program = tree.text(path).unwrap_or_default();
+            let program = &program[..tests_start(program).unwrap_or(program.len())];
+            let text = [program.as_bytes(), tests].concat();
+            tree.0.insert(path.clone(), text.into());
+        }
+        tree
+    }
+}
+
+/// Returns the position of the line that begins the tests of a Rust program.
+#[must_use]
+pub fn tests_start(program: &str) -> Option<usize> {
+    let mut at = 0;
+    let mut lines = program.split_inclusive('\n').peekable();
+    while let Some(line) = lines.next() {
+        let is_module = |next: &&str| next.starts_with("mod ") && next.trim_end().ends_with('{');
+        if line.trim_end() == "#[cfg(test)]" && lines.peek().is_some_and(is_module) {
+            return Some(at);
+        }
+        at += line.len();
+    }
+    None
 }
 
 /// The result that solves a task.
@@ -112,7 +144,7 @@ impl Task {
     /// Returns the files that an agent that does nothing leaves behind, once the user has made their edit.
     #[must_use]
     pub fn base(&self) -> Tree {
-        let edit = self.user_edit.iter().map(|edit| (edit.path.clone(), edit.text.clone().into_bytes()));
+        let edit = self.user_edit.iter().map(|edit| (edit.path.clone(), edit.text.clone().into_bytes().into()));
         self.files.with(&Tree(edit.collect()))
     }
 }
@@ -274,7 +306,7 @@ impl TaskEntry {
         };
         let mut solution = files.clone();
         if let Some(edit) = &user_edit {
-            solution.0.insert(edit.path.clone(), edit.text.clone().into_bytes());
+            solution.0.insert(edit.path.clone(), edit.text.clone().into_bytes().into());
         }
         if let Some(expected) = &self.expected {
             solution = solution.with(&Tree::parse(expected)?);
@@ -291,6 +323,7 @@ impl TaskEntry {
             (None, Some(check)) => Goal::Check(Check {
                 command: check.command,
                 files: Tree::parse(&check.files)?,
+                tests: Tree::default(),
                 directory: check.directory,
                 timeout_ms: check.timeout_ms,
             }),
@@ -325,6 +358,26 @@ mod tests {
         let set = one("user_edit = \"//- a\\nuser\\n\"\nexpected = \"//- b\\ny\\n\"").unwrap();
         assert_eq!(set.tasks[0].solution, Tree::parse("//- a\nuser\n//- b\ny\n").unwrap());
         assert_eq!(set.tasks[0].base(), Tree::parse("//- a\nuser\n").unwrap());
+    }
+
+    #[test]
+    fn hidden_tests_replace_those_of_the_agent() {
+        let program = "fn two() -> u8 {\n    2\n}\n\n#[cfg(test)]\nuse std::fmt;\n";
+        let tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn is_two() {}\n}\n";
+        assert_eq!(tests_start(program), None, "an import for tests does not begin their module");
+        let whole = format!("{program}{tests}");
+        assert_eq!(tests_start(&whole), Some(program.len()));
+        let (command, directory) = (String::new(), String::new());
+        let files = Tree::of("hidden.rs", "x");
+        let check = Check { command, directory, files, tests: Tree::of("a.rs", tests), timeout_ms: 1 };
+        for result in [
+            program.to_owned(),
+            whole.clone(),
+            format!("{program}#[cfg(test)]\nmod other {{}}\n").replace("{}", "{\n}"),
+        ] {
+            let tree = check.tree(&Tree::of("a.rs", &result));
+            assert_eq!((tree.text("a.rs"), tree.text("hidden.rs")), (Some(whole.as_str()), Some("x")));
+        }
     }
 
     #[test]

@@ -4,15 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use emend_edit::ContentHash;
 
 /// Begins a file in the literal form of a tree; the path follows.
 const MARK: &str = "//- ";
 
+/// The content of a file. Trees of one repository share the contents of equal files.
+pub type Content = Arc<[u8]>;
+
 /// Files by path. Paths are relative and separated by `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree(pub BTreeMap<String, Vec<u8>>);
+pub struct Tree(pub BTreeMap<String, Content>);
 
 /// The reason why a text or directory is not a tree.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +59,7 @@ impl Tree {
         let mut files = BTreeMap::new();
         let mut current: Option<(String, String)> = None;
         let mut add = |file: Option<(String, String)>| match file {
-            Some((path, content)) => match files.insert(path.clone(), content.into_bytes()) {
+            Some((path, content)) => match files.insert(path.clone(), content.into_bytes().into()) {
                 None => Ok(()),
                 Some(_) => Err(TreeError::Twice { path }),
             },
@@ -80,6 +84,12 @@ impl Tree {
     #[must_use]
     pub fn text(&self, path: &str) -> Option<&str> {
         std::str::from_utf8(self.0.get(path)?).ok()
+    }
+
+    /// Returns a tree with one file.
+    #[must_use]
+    pub fn of(path: &str, text: &str) -> Self {
+        Self(BTreeMap::from([(path.to_owned(), text.as_bytes().into())]))
     }
 
     /// Returns this tree with the files of `other` added or replaced.
@@ -150,7 +160,7 @@ fn check_path(path: &str) -> Result<(), TreeError> {
 }
 
 fn read_into(
-    files: &mut BTreeMap<String, Vec<u8>>,
+    files: &mut BTreeMap<String, Content>,
     directory: &Path,
     below: &str,
     skips: &dyn Fn(&str) -> bool,
@@ -166,7 +176,7 @@ fn read_into(
         if kind.is_dir() {
             read_into(files, &entry.path(), &path, skips)?;
         } else if kind.is_file() {
-            files.insert(path, fs::read(entry.path()).map_err(failed(&entry.path()))?);
+            files.insert(path, fs::read(entry.path()).map_err(failed(&entry.path()))?.into());
         }
     }
     Ok(())

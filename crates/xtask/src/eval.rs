@@ -19,13 +19,6 @@ const RECORDINGS: &str = "crates/emend-eval/recordings/core";
 /// The agents with recordings.
 const AGENTS: [&str; 3] = ["offline", "do-nothing", "reference"];
 
-/// The host in which sessions run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Backend {
-    Native,
-    Browser,
-}
-
 /// Runs the command with its arguments.
 pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();

@@ -1,12 +1,17 @@
 //! Task sets by name: the built-in one, files in TOML, and tasks from directories of other projects.
 
+mod history;
+mod polyglot;
+mod rustlings;
+
 use std::fs;
 use std::path::Path;
 
 use crate::sets;
 use crate::task::{SetError, TaskSet};
 
-/// Opens a set: `core`, or a file or directory with tasks in TOML.
+/// Opens a set: `core`; `rustlings:DIR` with the unpacked crate; `history:DIR` with a clone of this repository;
+/// `polyglot:DIR` with exercises in the layout of aider's benchmark; or a file or directory with tasks in TOML.
 ///
 /// # Errors
 ///
@@ -14,6 +19,9 @@ use crate::task::{SetError, TaskSet};
 pub fn open(name: &str) -> Result<TaskSet, SetError> {
     match name.split_once(':') {
         None if name == "core" => sets::core(),
+        Some(("history", directory)) => history::read(Path::new(directory)),
+        Some(("polyglot", directory)) => polyglot::read(Path::new(directory)),
+        Some(("rustlings", directory)) => rustlings::read(Path::new(directory)),
         _ => own(Path::new(name)),
     }
 }

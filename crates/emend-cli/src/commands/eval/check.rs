@@ -19,7 +19,7 @@ const OUTPUT_CHARS_MAX: usize = 4_000;
 pub(super) async fn run(check: &Check, result: &Tree, cancel: &CancelToken) -> Result<CheckOutcome, Failure> {
     // The agent's own directory must not get the hidden files: the agent may look again.
     let directory = tempfile::Builder::new().prefix("emend-check-").tempdir()?;
-    result.with(&check.files).write(directory.path()).map_err(broken)?;
+    check.tree(result).write(directory.path()).map_err(broken)?;
     let environment = LocalEnvironment::new(directory.path())
         .map_err(|error| Failure::new(Code::IoError, format!("cannot open the copy for the check: {error}")))?;
     let command = Command {

@@ -95,7 +95,7 @@ fn outcome(
         }
         let mut log = RunLog::default();
         attempt.events.iter().for_each(|event| drop(log.take(event)));
-        let files = attempt.files.into_iter().map(|(path, text)| (path, text.into_bytes()));
+        let files = attempt.files.into_iter().map(|(path, text)| (path, text.into_bytes().into()));
         let after = Tree(files.collect());
         let base = if attempt.user_edit_made { task.base() } else { task.files.clone() };
         let verdict = judge(task, &base, &after, &log, None);
