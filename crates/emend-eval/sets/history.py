@@ -5,7 +5,7 @@
 A commit is a candidate if it changes the sources and the tests of one of CRATES, and adds no test file. WORKTREE is a
 directory for a checkout, which is created. There the tests of the fix run on its parent and on the fix itself. A
 candidate becomes a task if the tests compile and fail on the parent, and pass on the fix. Each outcome is printed to
-standard error. `SKIP=COMMIT,…` leaves out commits that are in the file already.
+standard error. `SKIP=COMMIT,…` leaves out commits that are in the file already, and `CRATES` takes other crates.
 """
 
 import os
@@ -35,14 +35,14 @@ def split(text):
     return (text, "") if found is None else (text[: found.start()], text[found.start() :])
 
 
-def candidates():
+def candidates(crates):
     """Yields commit, crate, the hidden test files and the names of tests that are new or changed."""
     for commit in git("log", "--no-merges", "--format=%H").split():
         changes = [line.split("\t") for line in git("diff-tree", "--no-commit-id", "-r", "--name-status", commit).splitlines()]
         rust = [(status, paths[-1]) for status, *paths in changes if paths[-1].endswith(".rs")]
         if len(rust) > FILES_MAX or any(status[0] not in "MA" for status, _ in rust):
             continue
-        for crate in CRATES:
+        for crate in crates:
             own = [(status, path) for status, path in rust if path.startswith(f"crates/{crate}/src/")]
             names, hidden, changes_program = set(), {}, False
             for status, path in own:
@@ -101,7 +101,8 @@ def main():
     skipped = os.environ.get("SKIP", "").split(",")
     if not os.path.isdir(folder):
         git("worktree", "add", "--quiet", "--detach", folder)
-    for commit, crate, hidden, names in candidates():
+    crates = os.environ.get("CRATES", " ".join(CRATES)).split()
+    for commit, crate, hidden, names in candidates(crates):
         if commit[:12] in skipped:
             continue
         n_passed, reason = verify(folder, commit, crate, hidden, names)

@@ -28,11 +28,11 @@ const QUESTION_TOOLS: [&str; 4] = ["AskUserQuestion", "ask_user", "clarify_user"
 /// Codes of calls that the tool could not read: unknown tools, and arguments or patches with another form.
 const MALFORMED: [&str; 2] = ["invalid_argument", "unknown_tool"];
 
-/// Codes of edits whose place was not found.
-const UNLOCATED: [&str; 3] = ["not_found", "ambiguous", "already_exists"];
+/// Codes of edits whose place was not found: the file is missing, or the text is missing (`conflict`) or there twice.
+const UNLOCATED: [&str; 4] = ["not_found", "conflict", "ambiguous", "already_exists"];
 
-/// Codes of edits that were refused because the file had changed.
-const CONFLICTS: [&str; 3] = ["stale", "conflict", "resync_required"];
+/// Codes of edits that were refused because the file had changed since the model read it.
+const CONFLICTS: [&str; 2] = ["stale", "resync_required"];
 
 /// One tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,5 @@
-//! `cargo xtask eval`: the task set `core` with recorded responses, natively and in Chromium.
+//! `cargo xtask eval`: the task set `core` with recorded responses, natively and in Chromium, and the controls on the sets
+//! `rustlings` and `history`.
 //!
 //! Recordings measure the harness, not a model: the run fails unless `do-nothing` solves no task, `reference` all, both
 //! hosts give byte-equal results, and a changed request is refused.
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::process::{command, run as run_program};
+use crate::process::{command, run as run_program, stdout_of};
 use crate::repo::Repo;
 use crate::setup::browser::Browser;
 use crate::{build, progress::say};
@@ -39,8 +40,84 @@ pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<()> {
             build::package(repo)?;
             in_chromium(repo, &emend).map(drop)
         }
-        _ => bail!("usage: cargo xtask eval core [--backend native | --backend browser | --record]"),
+        ["rustlings"] => {
+            let directory = rustlings(repo)?;
+            run_controls(repo, &format!("rustlings:{}", directory.display()))
+        }
+        ["history"] => run_controls(repo, "history:."),
+        _ => bail!(
+            "usage: cargo xtask eval core [--backend native | --backend browser | --record]\n       \
+             cargo xtask eval rustlings\n       cargo xtask eval history"
+        ),
     }
+}
+
+/// The version of the crate `rustlings` whose exercises are a task set.
+const RUSTLINGS: &str = "6.5.0";
+
+/// Returns the directory with the exercises, which are fetched if they are missing. They are not committed.
+fn rustlings(repo: &Repo) -> Result<PathBuf> {
+    let folder = output(repo).join(format!("rustlings-{RUSTLINGS}"));
+    if folder.join("exercises").is_dir() {
+        return Ok(folder);
+    }
+    // It downloads and unpacks the crate, to show facts about it, without building anything.
+    stdout_of(command("cargo", repo.root()).args(["info", "--quiet", &format!("rustlings@{RUSTLINGS}")]))?;
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home =
+        home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"))).context("no CARGO_HOME")?;
+    let sources = home.join("registry/src");
+    let registries = std::fs::read_dir(&sources).with_context(|| sources.display().to_string())?;
+    let unpacked = registries.filter_map(|entry| Some(entry.ok()?.path().join(format!("rustlings-{RUSTLINGS}"))));
+    let unpacked = unpacked.into_iter().find(|path| path.join("exercises").is_dir());
+    let unpacked = unpacked.with_context(|| format!("{} has no rustlings-{RUSTLINGS}", sources.display()))?;
+    for part in ["exercises", "solutions", "LICENSE"] {
+        copy(&unpacked.join(part), &folder.join(part))?;
+    }
+    Ok(folder)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if !from.is_dir() {
+        std::fs::create_dir_all(to.parent().context("a path without a directory")?)?;
+        std::fs::copy(from, to).with_context(|| from.display().to_string())?;
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let name = entry?.file_name();
+        copy(&from.join(&name), &to.join(&name))?;
+    }
+    Ok(())
+}
+
+/// Runs the controls on a set with checks: `do-nothing` must solve no task, and `reference` all.
+fn run_controls(repo: &Repo, set: &str) -> Result<()> {
+    let emend = build::command_line(repo)?;
+    let mut eval = command(emend, repo.root());
+    // The copies of a repository share their builds of dependencies.
+    eval.env("CARGO_TARGET_DIR", output(repo).join("checks"));
+    eval.args(["eval", set, "--attempts", "1", "--jobs", "2", "--output", "jsonl"]);
+    eval.args(["--model", "do-nothing", "--model", "reference"]);
+    let lines = stdout_of(&mut eval)?;
+    let rows = ["do-nothing", "reference"].map(|agent| row(lines.as_bytes(), agent));
+    for (row, is_reference) in rows.into_iter().zip([false, true]) {
+        let row = row?;
+        let (agent, hits, total) = (&row["model"], &row["solved"]["hits"], &row["solved"]["total"]);
+        say!("{set}: {agent} solved {hits} of {total} tasks");
+        let solved = tasks(&lines).filter(|task| task["model"] == *agent && !task["solved_at"].is_null());
+        let missed = tasks(&lines).filter(|task| task["model"] == *agent && task["solved_at"].is_null());
+        let wrong: Vec<String> = match is_reference {
+            true => missed.map(|task| task["task"].to_string()).collect(),
+            false => solved.map(|task| task["task"].to_string()).collect(),
+        };
+        ensure!(wrong.is_empty(), "{agent} must not have this result in {}", wrong.join(", "));
+    }
+    Ok(())
+}
+
+fn tasks(lines: &str) -> impl Iterator<Item = Value> + '_ {
+    let values = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    values.filter(|value| value["type"] == "task")
 }
 
 /// Records the agents again, after a change of the set or of the requests.

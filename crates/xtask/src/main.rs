@@ -40,6 +40,8 @@ Usage: cargo xtask COMMAND
                           that differ from a revision, or in the workspace, session, approval, line log and commit
   eval core [--backend native | --backend browser | --record]
                           replay the recorded agents on the task set `core`, natively and in Chromium; or record again
+  eval rustlings | history
+                          run two agents with known scores on a task set with programs; takes minutes to hours
   smoke [--provider NAME] [--model NAME]
                           ask real providers, where the environment has keys; costs a few cents
   bench [NAME] [--json] [--peers]

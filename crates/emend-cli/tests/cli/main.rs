@@ -31,6 +31,8 @@ mod edit_rules;
 #[cfg(unix)]
 mod escapes;
 #[cfg(test)]
+mod eval;
+#[cfg(test)]
 #[cfg(unix)]
 mod held_back;
 #[cfg(test)]

@@ -36,9 +36,9 @@ pub fn page(matrix: &Matrix) -> String {
     let title = format!("emend eval {}", matrix.set);
     let _ = write!(html, "<title>{}</title><style>{STYLE}</style></head>\n<body>\n<h1>{0}</h1>\n", escaped(&title));
     let n_tasks = rows.first().map_or(0, |row| row.solved.total);
-    let _ = write!(
+    let _ = writeln!(
         html,
-        "<p>emend {HARNESS}, set {} with digest {}, {n_tasks} tasks, {} attempts. {}</p>\n",
+        "<p>emend {HARNESS}, set {} with digest {}, {n_tasks} tasks, {} attempts. {}</p>",
         escaped(&matrix.set),
         escaped(&matrix.digest),
         matrix.attempts_max,

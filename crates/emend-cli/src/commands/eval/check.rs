@@ -7,10 +7,10 @@ use emend_agent::error_code::Code;
 use emend_eval::judge::CheckOutcome;
 use emend_eval::task::Check;
 use emend_eval::tree::Tree;
-use emend_host::LocalEnvironment;
+use emend_host::{EnvPolicy, Inherit, LocalEnvironment};
 use emend_llm::CancelToken;
 
-use super::run_task::broken;
+use super::bench::broken;
 use crate::failure::Failure;
 
 /// Characters of the output that the agent gets for its second attempt.
@@ -21,7 +21,9 @@ pub(super) async fn run(check: &Check, result: &Tree, cancel: &CancelToken) -> R
     let directory = tempfile::Builder::new().prefix("emend-check-").tempdir()?;
     check.tree(result).write(directory.path()).map_err(broken)?;
     let environment = LocalEnvironment::new(directory.path())
-        .map_err(|error| Failure::new(Code::IoError, format!("cannot open the copy for the check: {error}")))?;
+        .map_err(|error| Failure::new(Code::IoError, format!("cannot open the copy for the check: {error}")))?
+        // The set's own command, not the agent's: it may need the user's toolchain and caches.
+        .with_variables(EnvPolicy { inherit: Inherit::All, ..EnvPolicy::default() });
     let command = Command {
         command: check.command.clone(),
         working_dir: FilePath::clean(&check.directory).unwrap_or_default(),

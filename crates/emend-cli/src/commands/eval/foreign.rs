@@ -18,9 +18,8 @@ use futures::executor::block_on;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Outcome;
+use super::bench::{Outcome, mismatch};
 use super::entries::{Entry, priced_model};
-use super::run_task::mismatch;
 use crate::failure::Failure;
 
 #[derive(Deserialize)]

@@ -3,6 +3,7 @@
 //! Each task runs in a copy of its files, in a session that opens as that of `emend run` does. Only the options count:
 //! settings files, variables and instructions of the user have no effect, so that others can repeat the result.
 
+mod bench;
 mod check;
 mod entries;
 mod foreign;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use emend_agent::error_code::Code;
-use emend_eval::recording::{RecordedTask, Recording};
+use emend_eval::recording::Recording;
 use emend_eval::report;
 use emend_eval::score::{HARNESS, Matrix, TaskResult};
 use emend_eval::task::{Task, TaskSet};
@@ -24,28 +25,12 @@ use emend_llm::CancelToken;
 use futures::StreamExt as _;
 use serde_json::json;
 
+use self::bench::{Bench, Outcome};
 use self::entries::{Entry, entries};
 use crate::args::{EvalArgs, ReportName};
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::signals::CancelOnSignal;
-
-/// The facts that all tasks share.
-struct Bench {
-    set: TaskSet,
-    settings: Settings,
-    attempts_max: usize,
-    records: bool,
-    cancel: CancelToken,
-}
-
-/// The outcome of one agent on one task.
-struct Outcome {
-    result: TaskResult,
-    recording: Option<RecordedTask>,
-    /// The reason why the run is not the recorded one.
-    mismatch: Option<String>,
-}
 
 pub(crate) async fn eval(args: EvalArgs) -> Result<ExitCode, Failure> {
     let set = chosen_set(&args)?;

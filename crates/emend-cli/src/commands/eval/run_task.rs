@@ -9,11 +9,12 @@ use emend_eval::recording::RecordedTask;
 use emend_eval::run_log::{RunLog, Taken, names_path};
 use emend_eval::score::{Attempt, TaskResult};
 use emend_eval::task::{Goal, Kind, Task};
-use emend_eval::tree::{Tree, TreeError};
+use emend_eval::tree::Tree;
 use futures::StreamExt as _;
 
+use super::bench::{Bench, Outcome, broken, mismatch};
+use super::check;
 use super::entries::{Entry, priced_model};
-use super::{Bench, Outcome, check};
 use crate::approve;
 use crate::args::SessionArgs;
 use crate::failure::Failure;
@@ -91,23 +92,6 @@ pub(super) async fn run(bench: &Bench, entry: &Entry, task: &Task) -> Result<Out
     Ok(Outcome { result: TaskResult::new(&entry.contestant, task, attempts), recording, mismatch })
 }
 
-/// Returns the reason why a replay is not the recorded run.
-pub(super) fn mismatch<'a>(
-    recorded: Option<&RecordedTask>,
-    messages: &[String],
-    mut attempts: impl Iterator<Item = &'a Attempt>,
-    unplayed: usize,
-) -> Option<String> {
-    let recorded = recorded?;
-    if let Some(error) = attempts.find_map(|attempt| attempt.error.clone()) {
-        return Some(error);
-    }
-    if recorded.messages != messages {
-        return Some("the messages to the agent are not the recorded ones".to_owned());
-    }
-    (unplayed > 0).then(|| format!("{unplayed} recorded responses were not requested"))
-}
-
 async fn open(bench: &Bench, entry: &Entry, task: &Task, root: &Path, state: &Path) -> Result<Setup, Failure> {
     let mut settings = bench.settings.clone();
     entry.apply(&mut settings);
@@ -147,8 +131,4 @@ async fn follow(bench: &Bench, setup: &Setup, message: &str, user_edit: &mut Use
 /// Reads the files after a run.
 fn tree(task: &Task, root: &Path) -> Result<Tree, Failure> {
     Tree::read(root, &|name| task.kind == Kind::Program && PRODUCTS.contains(&name)).map_err(broken)
-}
-
-pub(super) fn broken(error: TreeError) -> Failure {
-    Failure::new(Code::IoError, error.to_string())
 }

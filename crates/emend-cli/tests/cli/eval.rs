@@ -1,0 +1,177 @@
+//! `emend eval`: agents with known scores, recordings, and the scores of models from a server.
+
+use serde_json::{Value, json};
+
+use crate::support::{Outcome, Project, scripted};
+
+/// Three tasks of different kinds.
+const SOME: [&str; 6] = ["--task", "rename-function", "--task", "two-logos", "--task", "user-edits-the-same-line"];
+
+fn lines(outcome: &Outcome) -> Vec<Value> {
+    outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Returns the solved tasks and all tasks of each agent, in the order of the report.
+fn solved(lines: &[Value]) -> Vec<(String, u64, u64)> {
+    let rows = lines.iter().filter(|line| line["type"] == "row");
+    let share = |row: &Value, name: &str| row["solved"][name].as_u64().unwrap();
+    rows.map(|row| (row["model"].as_str().unwrap().to_owned(), share(row, "hits"), share(row, "total"))).collect()
+}
+
+fn agents() -> Vec<&'static str> {
+    ["offline", "do-nothing", "reference"].iter().flat_map(|agent| ["--model", *agent]).collect()
+}
+
+#[test]
+fn the_controls_have_their_scores_in_the_whole_set() {
+    let project = Project::new(&[]);
+    let outcome = project.run(&[&["eval", "core", "--output", "jsonl", "--jobs", "2"], agents().as_slice()].concat());
+    let found = solved(&lines(outcome.assert_ok()));
+    assert_eq!((&*found[1].0, found[1].1, found[1].2), ("do-nothing", 0, 40));
+    assert_eq!((&*found[2].0, found[2].1, found[2].2), ("reference", 40, 40));
+    assert!(found[0].1 > 0 && found[0].1 < 40, "{found:?}");
+    assert!(project.state_is_untouched(), "tasks have states of their own");
+}
+
+#[test]
+fn a_replay_repeats_the_recording_byte_for_byte() {
+    let project = Project::new(&[]);
+    let run = |options: &[&str]| project.run(&[&["eval", "core", "--output", "jsonl"], &SOME[..], options].concat());
+    let recorded = run(&[&["--record", "runs"], agents().as_slice()].concat());
+    assert_eq!(
+        solved(&lines(recorded.assert_ok())),
+        [("offline", 1, 3), ("do-nothing", 0, 3), ("reference", 3, 3)].map(|(name, hits, total)| (
+            name.to_owned(),
+            hits,
+            total
+        ))
+    );
+    let first = run(&[&["--replay", "runs"], agents().as_slice()].concat());
+    let second = run(&[&["--replay", "runs", "--jobs", "3"], agents().as_slice()].concat());
+    assert_eq!(first.assert_ok().stdout, second.assert_ok().stdout);
+    let without_head = |outcome: &Outcome| outcome.stdout.split_once('\n').unwrap().1.to_owned();
+    assert_eq!(without_head(&recorded), without_head(&first), "durations are those of the recording");
+    let all = run(&["--replay", "runs"]);
+    assert_eq!(solved(&lines(all.assert_ok())).len(), 3, "all recordings of the directory");
+}
+
+#[test]
+fn a_replay_refuses_other_requests_and_other_sets() {
+    let project = Project::new(&[]);
+    let run = |options: &[&str]| {
+        project.run(&[&["eval", "core", "--task", "fix-typo", "--model", "reference"], options].concat())
+    };
+    run(&["--record", "runs"]).assert_ok();
+    run(&["--replay", "runs"]).assert_ok();
+    let original = project.read("runs/reference.json");
+    let write = |text: &str| std::fs::write(project.path("runs/reference.json"), text).unwrap();
+
+    let mut changed: Value = serde_json::from_str(&original).unwrap();
+    let request = &mut changed["tasks"]["fix-typo"]["cassette"]["exchanges"][0]["request"];
+    *request = serde_json::from_str(&request.to_string().replace("recieve", "relieve")).unwrap();
+    request["digest"] = "sha256:0".into();
+    write(&changed.to_string());
+    let refused = run(&["--replay", "runs"]);
+    assert_eq!(refused.status, 1);
+    assert!(refused.stderr.contains("is not the one in the cassette"), "{}", refused.stderr);
+
+    let mut longer: Value = serde_json::from_str(&original).unwrap();
+    let exchanges = longer["tasks"]["fix-typo"]["cassette"]["exchanges"].as_array_mut().unwrap();
+    let mut last = exchanges.last().unwrap().clone();
+    last["ordinal"] = 9.into();
+    exchanges.push(last);
+    write(&longer.to_string());
+    let refused = run(&["--replay", "runs"]);
+    assert!(
+        refused.status == 1 && refused.stderr.contains("1 recorded responses were not requested"),
+        "{}",
+        refused.stderr
+    );
+
+    write(&original.replace("\"set_digest\":\"", "\"set_digest\":\"0"));
+    let refused = run(&["--replay", "runs"]);
+    assert!(refused.status == 3 && refused.stderr.contains("it was made with the set core 0"), "{}", refused.stderr);
+}
+
+/// A set with one task, in which a line has to change.
+const OWN: &str = "kind = \"single-file\"\n[[task]]\nid = \"one\"\ninstruction = \"Make the second line 2.\"\n\
+                   files = \"//- a.txt\\none\\ntwo\\nthree\\n\"\nexpected = \"//- a.txt\\none\\n2\\nthree\\n\"\n";
+
+#[test]
+fn a_wrong_place_and_a_refused_edit_are_counted() {
+    let project = Project::new(&[("own.toml", OWN.as_bytes())]);
+    let edit = |old: &str| ("edit_file", json!({"file_path": "a.txt", "old_string": old, "new_string": "2"}));
+    let run = |calls: &[(&str, Value)], options: &[&str]| {
+        let args = [&["eval", "own.toml", "--model", "openai_compatible:m", "--output", "jsonl"], options].concat();
+        let outcome = project.run_with(&args, &[("OPENAI_COMPATIBLE_BASE_URL", &scripted(calls))]);
+        lines(outcome.assert_ok()).pop().unwrap()
+    };
+    let hits = |row: &Value, names: [&str; 6]| names.map(|name| row[name]["hits"].as_u64().unwrap());
+    let measures = ["solved_first", "solved", "silently_wrong", "well_formed", "located", "refused"];
+    assert_eq!(hits(&run(&[edit("two")], &[]), measures), [1, 1, 0, 1, 1, 0]);
+    assert_eq!(hits(&run(&[edit("three")], &["--attempts", "1"]), measures), [0, 0, 1, 1, 1, 0]);
+    assert_eq!(hits(&run(&[edit("four")], &["--attempts", "1"]), measures), [0, 0, 0, 1, 0, 1]);
+    assert_eq!(hits(&run(&[("edit_file", json!({"file": 3}))], &["--attempts", "1"]), measures), [0, 0, 0, 0, 0, 1]);
+    let row = run(&[("clarify_user", json!({"question": "Which one?"}))], &["--attempts", "1"]);
+    assert_eq!((row["asked"]["hits"].as_u64(), row["calls"].as_u64()), (Some(1), Some(1)));
+}
+
+#[test]
+fn a_provider_that_fails_is_not_a_score() {
+    let project = Project::new(&[("own.toml", OWN.as_bytes())]);
+    let args = ["eval", "own.toml", "--model", "openai_compatible:m", "--retries", "0"];
+    let outcome = project.run_with(&args, &[("OPENAI_COMPATIBLE_BASE_URL", "http://127.0.0.1:9")]);
+    assert_eq!(outcome.status, 4);
+    assert!(outcome.stderr.contains("1 tasks ended with an error"), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("tasks with an error"), "{}", outcome.stdout);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_check_runs_on_a_copy_with_hidden_files() {
+    let set = "kind = \"program\"\nshell = true\n[[task]]\nid = \"one\"\ninstruction = \"Write 2 into a.txt.\"\n\
+               files = \"//- a.txt\\n1\\n\"\nexpected = \"//- a.txt\\n2\\n\"\n\
+               check = { command = \"cmp a.txt wanted.txt\", files = \"//- wanted.txt\\n2\\n\" }\n";
+    let project = Project::new(&[("own.toml", set.as_bytes())]);
+    let models = ["--model", "do-nothing", "--model", "reference"];
+    let outcome = project.run(&[&["eval", "own.toml", "--output", "jsonl"], &models[..]].concat());
+    let lines = lines(outcome.assert_ok());
+    assert_eq!(solved(&lines), [("do-nothing".to_owned(), 0, 1), ("reference".to_owned(), 1, 1)]);
+    let problem = lines[1]["attempts"][1]["problem"].as_str().unwrap();
+    assert!(problem.starts_with("The check failed.") && problem.contains("differ"), "{problem}");
+    // The listing shows the files of the agent: no hidden ones.
+    let listed = project.run(&["eval", "own.toml", "--list", "--output", "jsonl"]);
+    assert!(!listed.assert_ok().stdout.contains("wanted.txt\":"), "{}", listed.stdout);
+}
+
+#[test]
+fn reports_have_three_formats() {
+    let project = Project::new(&[]);
+    let run = |output: &str| {
+        let args = ["eval", "core", "--task", "fix-typo", "--model", "reference", "--output", output];
+        project.run(&args).assert_ok().stdout.clone()
+    };
+    let table = run("table");
+    assert!(table.starts_with("emend ") && table.contains("solved at first attempt   100 % (21–100)\n"), "{table}");
+    let html = run("html");
+    assert!(html.starts_with("<!doctype html>") && html.contains("<svg") && !html.contains("<script"), "{html}");
+    assert_eq!(run("jsonl").lines().count(), 3);
+    let listed = project.run(&["eval", "--list"]);
+    assert_eq!(listed.assert_ok().stdout.lines().count(), 40);
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    let project = Project::new(&[]);
+    #[track_caller]
+    fn check(outcome: &Outcome, status: i32, text: &str) {
+        assert!(outcome.status == status && outcome.stderr.contains(text), "{}: {}", outcome.status, outcome.stderr);
+    }
+    check(&project.run(&["eval", "core", "--task", "x"]), 2, "the set core has no task \"x\"; --list lists its tasks");
+    check(&project.run(&["eval", "nothing.toml"]), 2, "cannot use the set nothing.toml");
+    check(&project.run(&["eval", "rustlings:none"]), 2, "none/exercises");
+    check(&project.run(&["eval", "core", "--replay", "."]), 3, "there is no recording; make one with --record");
+    check(&project.run(&["eval", "core", "--judge", "x"]), 2, "--replay");
+    let edits = ["eval", "core", "--model", "reference", "--edits", "safe_patch"];
+    check(&project.run(&edits), 2, "reference has its own edit tools");
+}
