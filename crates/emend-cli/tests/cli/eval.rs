@@ -112,6 +112,10 @@ fn a_wrong_place_and_a_refused_edit_are_counted() {
     assert_eq!(hits(&run(&[edit("three")], &["--attempts", "1"]), measures), [0, 0, 1, 1, 1, 0]);
     assert_eq!(hits(&run(&[edit("four")], &["--attempts", "1"]), measures), [0, 0, 0, 1, 0, 1]);
     assert_eq!(hits(&run(&[("edit_file", json!({"file": 3}))], &["--attempts", "1"]), measures), [0, 0, 0, 0, 0, 1]);
+    // A recording needs no server, and repeats the result.
+    let recorded = run(&[edit("three")], &["--record", "runs"]);
+    let args = ["eval", "own.toml", "--replay", "runs", "--output", "jsonl"];
+    assert_eq!(lines(project.run(&args).assert_ok()).pop(), Some(recorded));
     let row = run(&[("clarify_user", json!({"question": "Which one?"}))], &["--attempts", "1"]);
     assert_eq!((row["asked"]["hits"].as_u64(), row["calls"].as_u64()), (Some(1), Some(1)));
 }

@@ -50,13 +50,16 @@ pub(crate) async fn eval(args: EvalArgs) -> Result<ExitCode, Failure> {
         set,
     });
     let outcomes = run_all(&bench, &entries, args.jobs.get()).await?;
-    if bench.cancel.is_cancelled() {
-        return Ok(ExitCode::from(Code::Aborted.row().exit_status));
-    }
     if let Some(directory) = &args.record {
         record(directory, &bench.set, &entries, &outcomes)?;
     }
-    report(&args, &bench.set, &entries, outcomes)
+    let status = report(&args, &bench.set, &entries, outcomes);
+    if bench.cancel.is_cancelled() {
+        // The tasks that have ended may have cost money, so they are recorded and shown all the same.
+        writeln!(std::io::stderr(), "emend: interrupted; the report has only the tasks that had ended")?;
+        return Ok(ExitCode::from(Code::Aborted.row().exit_status));
+    }
+    status
 }
 
 /// Returns the set with the chosen tasks.
@@ -115,7 +118,7 @@ async fn run_all(bench: &Arc<Bench>, entries: &[Entry], jobs: usize) -> Result<V
     }
     drop(sender);
     let mut signals = CancelOnSignal::begin(&bench.cancel);
-    let mut done = Vec::new();
+    let (mut done, mut failure) = (Vec::new(), None);
     loop {
         let outcome = tokio::select! {
             outcome = outcomes.next() => outcome,
@@ -125,15 +128,18 @@ async fn run_all(bench: &Arc<Bench>, entries: &[Entry], jobs: usize) -> Result<V
             }
         };
         match outcome {
-            Some(Ok(outcome)) => done.push(outcome),
-            // The setup is wrong, and would be for the other tasks too.
-            Some(Err(failure)) => return Err(failure),
-            None => return Ok(done),
+            Some(Ok(outcome)) => done.extend(outcome),
+            Some(Err(error)) => {
+                // The setup is wrong, and would be for the other tasks too.
+                failure.get_or_insert(error);
+                bench.cancel.cancel();
+            }
+            None => return failure.map_or(Ok(done), Err),
         }
     }
 }
 
-fn on_own_runtime(bench: &Bench, entry: &Entry, task: &Task) -> Result<Outcome, Failure> {
+fn on_own_runtime(bench: &Bench, entry: &Entry, task: &Task) -> Result<Option<Outcome>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(run_task::run(bench, entry, task))
 }

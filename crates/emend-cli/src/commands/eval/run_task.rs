@@ -52,7 +52,8 @@ impl UserEdit<'_> {
     }
 }
 
-pub(super) async fn run(bench: &Bench, entry: &Entry, task: &Task) -> Result<Outcome, Failure> {
+/// Runs a task. Returns `None` if the user cancelled it: such a result says nothing about the agent.
+pub(super) async fn run(bench: &Bench, entry: &Entry, task: &Task) -> Result<Option<Outcome>, Failure> {
     let directory = tempfile::Builder::new().prefix("emend-eval-").tempdir()?;
     let root = directory.path().canonicalize()?.join("project");
     task.files.write(&root).map_err(broken)?;
@@ -75,6 +76,10 @@ pub(super) async fn run(bench: &Bench, entry: &Entry, task: &Task) -> Result<Out
             Goal::Check(goal) => Some(check::run(goal, &after, &bench.cancel).await?),
             _ => None,
         };
+        if bench.cancel.is_cancelled() {
+            setup.project.save()?;
+            return Ok(None);
+        }
         let verdict = judge(task, &user_edit.base(), &after, &log, outcome.as_ref());
         let problem = verdict.problem.clone();
         attempts.push(Attempt::new(&log, verdict, &after, priced_model(entry), wall));
@@ -89,7 +94,7 @@ pub(super) async fn run(bench: &Bench, entry: &Entry, task: &Task) -> Result<Out
     let cassette = setup.selected.recording();
     let recording = cassette.map(|cassette| RecordedTask { messages: messages.clone(), wall_ms, cassette });
     let mismatch = mismatch(recorded, &messages, attempts.iter(), setup.selected.unplayed());
-    Ok(Outcome { result: TaskResult::new(&entry.contestant, task, attempts), recording, mismatch })
+    Ok(Some(Outcome { result: TaskResult::new(&entry.contestant, task, attempts), recording, mismatch }))
 }
 
 async fn open(bench: &Bench, entry: &Entry, task: &Task, root: &Path, state: &Path) -> Result<Setup, Failure> {
