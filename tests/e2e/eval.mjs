@@ -71,8 +71,8 @@ async function runTask({ task, model, messages, responses }) {
         isEdited = true;
       }
     }
-    const files = {};
-    for (const [path, bytes] of Object.entries(await agent.files.export())) files[path] = new TextDecoder().decode(bytes);
+    const saved = Object.entries(await agent.files.export());
+    const files = Object.fromEntries(saved.map(([path, bytes]) => [path, new TextDecoder().decode(bytes)]));
     attempts.push({ message, events, files, user_edit_made: isEdited, requests });
   }
   agent.close();

@@ -176,6 +176,8 @@ fn wrong_arguments_are_named() {
     check(&project.run(&["eval", "rustlings:none"]), 2, "none/exercises");
     check(&project.run(&["eval", "core", "--replay", "."]), 3, "there is no recording; make one with --record");
     check(&project.run(&["eval", "core", "--judge", "x"]), 2, "--replay");
+    let fallback = ["eval", "core", "--fallback-model", "offline", "--record", "runs"];
+    check(&project.run(&fallback), 2, "recordings hold the responses of one model");
     let edits = ["eval", "core", "--model", "reference", "--edits", "safe_patch"];
     check(&project.run(&edits), 2, "reference has its own edit tools");
 }

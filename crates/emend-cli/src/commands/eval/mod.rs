@@ -42,8 +42,14 @@ pub(crate) async fn eval(args: EvalArgs) -> Result<ExitCode, Failure> {
         let outcomes = foreign::judged(file, &set, &entries)?;
         return report(&args, &set, &entries, outcomes);
     }
+    let settings = Settings::of_flags(&args.settings.0)?;
+    if settings.fallback_model.value.is_some() && (args.record.is_some() || args.replay.is_some()) {
+        let message =
+            "recordings hold the responses of one model; leave out --fallback-model, or --record and --replay";
+        return Err(Failure::new(Code::InvalidArgument, message));
+    }
     let bench = Arc::new(Bench {
-        settings: Settings::of_flags(&args.settings.0)?,
+        settings,
         attempts_max: usize::from(args.attempts),
         records: args.record.is_some(),
         cancel: CancelToken::new(),

@@ -60,6 +60,8 @@ pub(super) async fn run(bench: &Bench, entry: &Entry, task: &Task) -> Result<Opt
     let recorded = entry.recorded(task)?;
     let setup = open(bench, entry, task, &root, &directory.path().join("state")).await?;
     let mut user_edit = UserEdit { task, is_made: false };
+    // With a fallback model, the tokens are those of two models.
+    let priced = if bench.settings.fallback_model.value.is_some() { "" } else { priced_model(entry) };
     let mut attempts = Vec::new();
     let mut message = task.instruction.clone();
     let (mut messages, mut wall_ms) = (Vec::new(), Vec::new());
@@ -82,7 +84,7 @@ pub(super) async fn run(bench: &Bench, entry: &Entry, task: &Task) -> Result<Opt
         }
         let verdict = judge(task, &user_edit.base(), &after, &log, outcome.as_ref());
         let problem = verdict.problem.clone();
-        attempts.push(Attempt::new(&log, verdict, &after, priced_model(entry), wall));
+        attempts.push(Attempt::new(&log, verdict, &after, priced, wall));
         match problem {
             Some(problem) if attempts.len() < bench.attempts_max && log.error.is_none() => {
                 message = second_message(task, &problem);
