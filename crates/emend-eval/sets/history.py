@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-CRATES = ["emend-edit", "emend-offline", "emend-llm", "emend-agent"]
+CRATES = ["emend-edit", "emend-offline", "emend-llm", "emend-agent", "emend-host"]
 TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\nmod \w+ \{", re.M)
 TEST_FUNCTION = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)\(\)(.*?\n    \}|.*?\n\})", re.S)
 FILES_MAX = 25
