@@ -126,7 +126,7 @@ fn a_provider_that_fails_is_not_a_score() {
     let args = ["eval", "own.toml", "--model", "openai_compatible:m", "--retries", "0"];
     let outcome = project.run_with(&args, &[("OPENAI_COMPATIBLE_BASE_URL", "http://127.0.0.1:9")]);
     assert_eq!(outcome.status, 4);
-    assert!(outcome.stderr.contains("1 tasks ended with an error"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("tasks that ended with an error: 1;"), "{}", outcome.stderr);
     assert!(outcome.stdout.contains("tasks with an error"), "{}", outcome.stdout);
 }
 
@@ -135,10 +135,13 @@ fn a_provider_that_fails_is_not_a_score() {
 fn a_check_runs_on_a_copy_with_hidden_files() {
     let set = "kind = \"program\"\nshell = true\n[[task]]\nid = \"one\"\ninstruction = \"Write 2 into a.txt.\"\n\
                files = \"//- a.txt\\n1\\n\"\nexpected = \"//- a.txt\\n2\\n\"\n\
-               check = { command = \"cmp a.txt wanted.txt\", files = \"//- wanted.txt\\n2\\n\" }\n";
+               check = { command = \"test \\\"$OPENAI_API_KEY$A_TOOL\\\" = here && cmp a.txt wanted.txt\", \
+               files = \"//- wanted.txt\\n2\\n\" }\n";
     let project = Project::new(&[("own.toml", set.as_bytes())]);
     let models = ["--model", "do-nothing", "--model", "reference"];
-    let outcome = project.run(&[&["eval", "own.toml", "--output", "jsonl"], &models[..]].concat());
+    // The check runs programs of the agent, which get no keys.
+    let variables = [("OPENAI_API_KEY", "sk-of-the-test"), ("A_TOOL", "here")];
+    let outcome = project.run_with(&[&["eval", "own.toml", "--output", "jsonl"], &models[..]].concat(), &variables);
     let lines = lines(outcome.assert_ok());
     assert_eq!(solved(&lines), [("do-nothing".to_owned(), 0, 1), ("reference".to_owned(), 1, 1)]);
     let problem = lines[1]["attempts"][1]["problem"].as_str().unwrap();

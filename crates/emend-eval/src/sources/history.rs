@@ -238,6 +238,7 @@ mod tests {
         let listed: Listed = toml::from_str(FIXES).unwrap();
         let mut commits: Vec<&str> = listed.fix.iter().map(|fix| fix.commit.as_str()).collect();
         assert!(listed.fix.iter().all(|fix| fix.commit.len() == 40 && !fix.tests.is_empty() && fix.passed > 0));
+        commits.sort_unstable();
         commits.dedup();
         assert_eq!(commits.len(), listed.fix.len(), "a commit is listed twice");
     }

@@ -7,7 +7,7 @@ use emend_agent::error_code::Code;
 use emend_eval::judge::CheckOutcome;
 use emend_eval::task::Check;
 use emend_eval::tree::Tree;
-use emend_host::{EnvPolicy, Inherit, LocalEnvironment};
+use emend_host::LocalEnvironment;
 use emend_llm::CancelToken;
 
 use super::bench::broken;
@@ -20,10 +20,9 @@ pub(super) async fn run(check: &Check, result: &Tree, cancel: &CancelToken) -> R
     // The agent's own directory must not get the hidden files: the agent may look again.
     let directory = tempfile::Builder::new().prefix("emend-check-").tempdir()?;
     check.tree(result).write(directory.path()).map_err(broken)?;
+    // Commands get no variable whose name looks like a secret: a check runs programs of the agent.
     let environment = LocalEnvironment::new(directory.path())
-        .map_err(|error| Failure::new(Code::IoError, format!("cannot open the copy for the check: {error}")))?
-        // The set's own command, not the agent's: it may need the user's toolchain and caches.
-        .with_variables(EnvPolicy { inherit: Inherit::All, ..EnvPolicy::default() });
+        .map_err(|error| Failure::new(Code::IoError, format!("cannot open the copy for the check: {error}")))?;
     let command = Command {
         command: check.command.clone(),
         working_dir: FilePath::clean(&check.directory).unwrap_or_default(),

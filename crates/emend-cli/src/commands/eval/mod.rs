@@ -198,11 +198,11 @@ fn report(args: &EvalArgs, set: &TaskSet, entries: &[Entry], outcomes: Vec<Outco
     std::io::stdout().write_all(text.as_bytes())?;
     if n_mismatches > 0 {
         let message =
-            format!("{n_mismatches} runs differ from their recordings; record them again if this is intended");
+            format!("runs that differ from their recordings: {n_mismatches}; record them again if this is intended");
         return Err(Failure::new(Code::Conflict, message));
     }
     if n_broken > 0 {
-        let message = format!("{n_broken} tasks ended with an error, so their scores say nothing about the model");
+        let message = format!("tasks that ended with an error: {n_broken}; their scores say nothing about the model");
         return Err(Failure::new(Code::Provider, message));
     }
     Ok(ExitCode::SUCCESS)
