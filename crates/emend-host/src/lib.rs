@@ -13,6 +13,8 @@ mod keep;
 mod local;
 mod process;
 #[cfg(unix)]
+mod remote;
+#[cfg(unix)]
 mod servers;
 #[cfg(feature = "sqlite")]
 mod service_store;
@@ -34,6 +36,8 @@ pub use local::LocalEnvironment;
 #[cfg(feature = "shell")]
 pub use local::read_command;
 pub use process::{EnvPolicy, Inherit, Sandbox};
+#[cfg(unix)]
+pub use remote::{RemoteEnvironment, RemoteKind, RemotePlace};
 #[cfg(unix)]
 pub use servers::ChangeLock;
 #[cfg(feature = "sqlite")]

@@ -206,7 +206,7 @@ fn run_blocking<T: Send + 'static>(
 }
 
 /// Returns the result of a blocking thread, or continues its panic.
-fn joined<T>(done: Result<Result<T, EnvError>, tokio::task::JoinError>) -> Result<T, EnvError> {
+pub(crate) fn joined<T>(done: Result<Result<T, EnvError>, tokio::task::JoinError>) -> Result<T, EnvError> {
     match done.map_err(tokio::task::JoinError::try_into_panic) {
         Ok(done) => done,
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
@@ -446,4 +446,4 @@ fn os_version() -> String {
 
 #[cfg(test)]
 #[cfg(unix)]
-mod tests;
+pub(crate) mod tests;

@@ -109,9 +109,35 @@ impl StateDir {
     /// `NoHome`; `Busy` if another process has locked it; `Io`.
     pub fn open(root: &Path) -> Result<Self, StateError> {
         let home = home().ok_or(StateError::NoHome)?;
+        Self::patiently(|| Self::open_in(&home, root))
+    }
+
+    /// Opens and locks the state of a project on another machine or in a container, in the user's directory for state on
+    /// this one. `key` names the project; it is not an absolute path, so it never equals that of a project here.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_elsewhere(key: &str) -> Result<Self, StateError> {
+        let home = home().ok_or(StateError::NoHome)?;
+        Self::patiently(|| Self::open_named(&home, Path::new(key), false))
+    }
+
+    /// Returns the state of a project elsewhere for a reader, which needs no lock. It must not save anything.
+    ///
+    /// # Errors
+    ///
+    /// `NoHome`.
+    pub fn elsewhere_for_reading(key: &str) -> Result<Self, StateError> {
+        let home = home().ok_or(StateError::NoHome)?;
+        Ok(Self { directory: directory_of(&home, Path::new(key)), lock: None })
+    }
+
+    /// Tries again for a short time while another process has locked the state.
+    fn patiently(open: impl Fn() -> Result<Self, StateError>) -> Result<Self, StateError> {
         let begun = Instant::now();
         loop {
-            match Self::open_in(&home, root) {
+            match open() {
                 Err(StateError::Busy { .. }) if begun.elapsed() < PATIENCE => std::thread::sleep(STEP),
                 outcome => return outcome,
             }
@@ -163,7 +189,12 @@ impl StateDir {
 
     pub(crate) fn open_as(home: &Path, root: &Path, is_shared: bool) -> Result<Self, StateError> {
         // A project has the same state under all its names.
-        let root = root.canonicalize().map_err(failed(root))?;
+        Self::open_named(home, &root.canonicalize().map_err(failed(root))?, is_shared)
+    }
+
+    /// Opens and locks the state of the project with this name: its canonical root, or a key.
+    fn open_named(home: &Path, root: &Path, is_shared: bool) -> Result<Self, StateError> {
+        let root = root.to_owned();
         let directory = directory_of(home, &root);
         create_private(&directory).map_err(failed(&directory))?;
         let path = directory.join(LOCK);

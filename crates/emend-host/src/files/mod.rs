@@ -16,9 +16,13 @@ pub(crate) mod temp_files;
 
 pub(crate) use append::append;
 pub(crate) use attributes::Attributes;
+#[cfg(unix)]
+pub(crate) use error::{WHOLE_FILE_BYTES_MAX, too_large};
 pub(crate) use error::{describe, invalid, is_absence};
 #[cfg(unix)]
 pub(crate) use late_sync::sync_directory;
+#[cfg(unix)]
+pub(crate) use open::bytes_to_read;
 pub(crate) use open::{on_disk, read_entry, reading};
 pub(crate) use root::{RootFiles, entry_metadata, keep_owner, refuse_unless_replaceable, with_slashes};
 pub(crate) use sync::SyncContent;

@@ -24,7 +24,7 @@ pub(crate) fn read_entry(directory: &Dir, name: &str) -> Option<Vec<u8>> {
 ///
 /// Only the size at the time of opening is read, because a log may grow faster than it is read. Files of the kernel (in
 /// `/proc`) report a size of 0, so up to 1 MiB is read from them.
-pub(super) fn bytes_to_read(len: u64) -> u64 {
+pub(crate) fn bytes_to_read(len: u64) -> u64 {
     if len == 0 { UNKNOWN_BYTES } else { len }
 }
 

@@ -1,7 +1,7 @@
 //! The conformance suite on disk, and cases that only a disk has: FIFOs, devices, modes, hard links, swapped directories.
 
 mod commands;
-mod escapes;
+pub(crate) mod escapes;
 #[cfg(target_os = "linux")]
 mod limits;
 mod oracles;
@@ -28,12 +28,12 @@ fn cases(cases: u32) -> Config {
 }
 
 /// A directory with a root and a file outside it that must never be reached.
-struct Disk {
-    around: TempDir,
+pub(crate) struct Disk {
+    pub(crate) around: TempDir,
 }
 
 impl Disk {
-    fn new(fixture: impl FnOnce(&str) -> String) -> Self {
+    pub(crate) fn new(fixture: impl FnOnce(&str) -> String) -> Self {
         // In memory if possible: every write is synced, and no test simulates a power cut.
         let disk = Self { around: TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap() };
         fs::create_dir(disk.root()).unwrap();
@@ -50,11 +50,11 @@ impl Disk {
         disk
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.around.path().join("project")
     }
 
-    fn outside(&self) -> PathBuf {
+    pub(crate) fn outside(&self) -> PathBuf {
         self.around.path().join("outside.txt")
     }
 
@@ -64,7 +64,7 @@ impl Disk {
 
     /// Checks that nothing outside the root was changed or created.
     #[track_caller]
-    fn check_outside(&self) {
+    pub(crate) fn check_outside(&self) {
         assert_eq!(fs::read(self.outside()).unwrap(), b"secret\n");
         let mut names: Vec<String> = fs::read_dir(self.around.path())
             .unwrap()

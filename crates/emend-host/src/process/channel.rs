@@ -3,14 +3,18 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use emend_agent::environment::EnvError;
 use emend_agent::environment::command::{ExecResult, OutputSink, OutputStream};
+
+/// The end of a command: its result, or the reason why that is unknown.
+pub(crate) type End = Result<ExecResult, EnvError>;
 
 /// Upper limit of output that waits for the caller, in bytes. Faster output is not shown live, but it is in the result.
 const SHOWN_BYTES_MAX: usize = 1 << 18;
 
 /// The channel from a supervisor to its caller.
 #[derive(Default)]
-pub(super) struct Channel {
+pub(crate) struct Channel {
     state: Mutex<ChannelState>,
 }
 
@@ -18,7 +22,7 @@ pub(super) struct Channel {
 pub(super) struct ChannelState {
     shown: Vec<(OutputStream, String)>,
     n_bytes: usize,
-    pub(super) result: Option<ExecResult>,
+    pub(super) result: Option<End>,
     /// Whether the supervisor has ended, with a result or with a panic.
     pub(super) closed: bool,
     waker: Option<Waker>,
@@ -40,7 +44,7 @@ impl Channel {
         }
     }
 
-    pub(super) fn show(&self, stream: OutputStream, text: &str) {
+    pub(crate) fn show(&self, stream: OutputStream, text: &str) {
         self.change(|state| {
             if text.is_empty() || state.n_bytes >= SHOWN_BYTES_MAX {
                 return;
@@ -54,7 +58,7 @@ impl Channel {
     }
 
     /// Passes pending output to `output`. Ready with the result at the end; with `None` if the supervisor panicked.
-    pub(super) fn poll(&self, context: &mut Context<'_>, output: &dyn OutputSink) -> Poll<Option<ExecResult>> {
+    pub(super) fn poll(&self, context: &mut Context<'_>, output: &dyn OutputSink) -> Poll<Option<End>> {
         loop {
             let shown = {
                 let mut state = self.lock();

@@ -47,7 +47,11 @@ pub(crate) fn reads_as_bash(line: &str) -> bool {
     unix::is_bash() || !emend_shell::differs_in_sh(line)
 }
 
+#[cfg(unix)]
+pub(crate) use channel::Channel;
 pub use env_policy::{EnvPolicy, Inherit};
 pub(crate) use options::SpawnOptions;
+#[cfg(unix)]
+pub(crate) use run::supervise;
 pub(crate) use run::{Processes, exec};
 pub use sandbox::Sandbox;

@@ -10,7 +10,7 @@ use emend_agent::environment::EnvError;
 use emend_agent::environment::command::{Command, ExecResult, OutputSink};
 use emend_llm::CancelToken;
 
-use super::channel::Channel;
+use super::channel::{Channel, End};
 use super::options::SpawnOptions;
 #[cfg(unix)]
 use super::unix::start;
@@ -102,10 +102,31 @@ pub(crate) async fn exec(
         return Ok(ExecResult { cancelled: true, exit_code: 130, ..ExecResult::default() });
     }
     let (supervisor, stop) = start(options, command).map_err(failed)?;
+    supervise(processes, move |channel| Ok(supervisor.run(channel)), stop, command, (output, cancel)).await
+}
+
+/// Runs `work`, which supervises a command until none of its processes is left, on a thread of its own.
+///
+/// Cancelling, or dropping the future, closes `stop`.
+///
+/// # Errors
+///
+/// The error of `work`, or `Io` if there is no thread for it.
+pub(crate) async fn supervise(
+    processes: &Processes,
+    work: impl FnOnce(&Channel) -> End + Send + 'static,
+    stop: impl Sized,
+    command: &Command,
+    (output, cancel): (&dyn OutputSink, &CancelToken),
+) -> End {
+    let failed = |error: io::Error| EnvError::Io {
+        path: command.working_dir.to_string(),
+        reason: format!("the command could not be started: {error}"),
+    };
     let channel = Arc::new(Channel::default());
     let (close_on_drop, guard) = (CloseOnDrop(Arc::clone(&channel)), InFlightGuard::new(&processes.shared));
     let work = move || {
-        let result = supervisor.run(&close_on_drop.0);
+        let result = work(&close_on_drop.0);
         close_on_drop.0.lock().result = Some(result);
         // When the caller has the result, the command no longer counts as running.
         drop(guard);
@@ -122,5 +143,5 @@ pub(crate) async fn exec(
         channel.poll(context, output)
     });
     let gone = || failed(io::Error::other("its supervisor thread panicked"));
-    result.await.ok_or_else(gone)
+    result.await.ok_or_else(gone)?
 }

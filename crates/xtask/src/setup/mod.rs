@@ -10,6 +10,7 @@ pub(crate) mod llama;
 pub(crate) mod npm;
 mod outcome;
 mod postgres;
+mod sshd;
 pub(crate) mod std_source;
 mod wasm_std;
 
@@ -27,6 +28,7 @@ use crate::repo::Repo;
 pub(crate) fn set_up(repo: &Repo) -> Result<()> {
     set_up_python(repo);
     set_up_postgres(repo);
+    set_up_sshd(repo);
     set_up_tools(repo)
 }
 
@@ -39,6 +41,11 @@ pub(crate) fn set_up_python(repo: &Repo) {
 /// Installs PostgreSQL, which tests of servers start themselves.
 pub(crate) fn set_up_postgres(repo: &Repo) {
     part("postgresql", || postgres::set_up(repo));
+}
+
+/// Installs an SSH server, which tests of projects on other machines start themselves.
+pub(crate) fn set_up_sshd(repo: &Repo) {
+    part("sshd", || sshd::set_up(repo));
 }
 
 /// Installs compilers, browser and npm packages.

@@ -88,6 +88,7 @@ const STEPS: [Step; 30] = [
     // Beside the other parts of the set-up: the step `native` comes first in its lane and needs nothing else of them.
     step("python", Depth::Usual, Lane::Native, set_up_python),
     step("postgresql", Depth::Usual, Lane::Native, set_up_postgres),
+    step("sshd", Depth::Usual, Lane::Native, set_up_sshd),
     step("native", Depth::Fast, Lane::Native, native::run),
     step("clippy", Depth::Usual, Lane::Native, lint::clippy),
     step("docs", Depth::Usual, Lane::Native, lint::docs),
@@ -126,6 +127,11 @@ fn set_up_python(context: &Context<'_>) -> Result<Counts> {
 
 fn set_up_postgres(context: &Context<'_>) -> Result<Counts> {
     setup::set_up_postgres(context.repo);
+    Ok(Counts::default())
+}
+
+fn set_up_sshd(context: &Context<'_>) -> Result<Counts> {
+    setup::set_up_sshd(context.repo);
     Ok(Counts::default())
 }
 

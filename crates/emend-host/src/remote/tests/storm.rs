@@ -1,0 +1,209 @@
+//! A storm kills connections at random moments: no file is half-written, no process is left on the far side, and the next
+//! call connects again.
+//!
+//! `EMEND_STORM=1` kills ten times as many. `EMEND_STORM_SEED` repeats the random choices, up to the timing of processes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use emend_agent::environment::command::{Command, OutputStream};
+use emend_agent::environment::{ExecutionEnvironment as _, FileChange, FilePath};
+use emend_llm::{CancelToken, Random as _};
+use futures::executor::block_on;
+
+use super::commands::check_gone;
+use super::sshd::Sshd;
+use crate::clock::OsRandom;
+use crate::local::tests::Disk;
+use crate::remote::environment::RemoteEnvironment;
+
+/// Kills one process by its id.
+pub(super) fn kill(process: i32) {
+    use rustix::process::{Pid, Signal, kill_process};
+    // An error means that it has ended already.
+    let _ = Pid::from_raw(process).map(|id| kill_process(id, Signal::KILL));
+}
+
+/// Random numbers from a seed (xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// Files of a change, each as large as several packets.
+const NAMES: [&str; 3] = ["a.txt", "b.txt", "sub/c.txt"];
+
+fn content(name: &str, number: u64) -> Vec<u8> {
+    format!("{name} {number}\n").repeat(60_000).into_bytes()
+}
+
+struct Storm<'a> {
+    sshd: &'a Sshd,
+    disk: Disk,
+    environment: RemoteEnvironment,
+    numbers: Numbers,
+    histogram: BTreeMap<String, u32>,
+}
+
+impl Storm<'_> {
+    /// Runs `work` and kills the connection after a random time, at one of its two ends.
+    fn kill_during<T>(&mut self, work: impl FnOnce(&RemoteEnvironment) -> T) -> T {
+        let pause = Duration::from_micros(self.numbers.below(60_000));
+        let at_server = self.numbers.below(2) == 0;
+        let local = self.environment.ssh.as_ref().unwrap().process();
+        let (sshd, environment) = (self.sshd, &self.environment);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                thread::sleep(pause);
+                match local {
+                    Some(local) if !at_server => kill(i32::try_from(local).unwrap()),
+                    _ => sshd.connections().into_iter().for_each(kill),
+                }
+            });
+            work(environment)
+        })
+    }
+
+    /// Makes a call that may find the connection broken, because the kill came after the last call. The next one connects
+    /// again.
+    fn settle(&self) {
+        let root = FilePath::root();
+        if block_on(self.environment.metadata(&root)).is_err() {
+            block_on(self.environment.metadata(&root)).unwrap();
+        }
+    }
+
+    fn count(&mut self, what: String) {
+        *self.histogram.entry(what).or_default() += 1;
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.disk.root().join(name)).unwrap()
+    }
+
+    /// One file has its old or its new content.
+    fn write(&mut self, number: u64) {
+        let (name, new) = (NAMES[0], content(NAMES[0], number + 1));
+        let path = FilePath::clean(name).unwrap();
+        let done = self.kill_during(|environment| block_on(environment.write(&path, &new)));
+        let (found, old) = (self.read(name), content(name, number));
+        assert!(found == new || found == old, "{number}: half-written: {} bytes", found.len());
+        assert!(done.is_err() || found == new, "{number}: a write that succeeded is not there");
+        if let Err(error) = &done {
+            assert_eq!(error.code().as_str(), "io_error", "{error}");
+            assert!(error.to_string().contains("lost") || error.to_string().contains("connect"), "{error}");
+        }
+        let state = if found == new { "new" } else { "old" };
+        self.count(format!("write: {}, the file is {state}", if done.is_ok() { "done" } else { "lost" }));
+        self.settle();
+        // The next write repairs what is left.
+        block_on(self.environment.write(&path, &content(name, number + 1))).unwrap();
+    }
+
+    /// Several files have their old or their new contents, all of them.
+    fn change(&mut self, number: u64) {
+        let changes: Vec<FileChange> = NAMES
+            .iter()
+            .map(|name| FileChange {
+                path: FilePath::clean(name).unwrap(),
+                before: Some(content(name, number)),
+                after: Some(content(name, number + 1)),
+                mode_of: None,
+                executable: None,
+                over_read_only: false,
+            })
+            .collect();
+        let done = self.kill_during(|environment| block_on(environment.change(&changes)));
+        let n_new = NAMES.iter().filter(|name| self.read(name) == content(name, number + 1)).count();
+        let n_old = NAMES.iter().filter(|name| self.read(name) == content(name, number)).count();
+        let expected = if done.is_ok() { (NAMES.len(), 0) } else { (0, NAMES.len()) };
+        assert_eq!((n_new, n_old), expected, "{number}: {done:?}");
+        self.count(format!("change: {}", if done.is_ok() { "done" } else { "lost, all files are old" }));
+        self.settle();
+        for name in NAMES {
+            let path = FilePath::clean(name).unwrap();
+            block_on(self.environment.write(&path, &content(name, number + 1))).unwrap();
+        }
+    }
+
+    /// No process of the command is left.
+    fn command(&mut self, number: u64) {
+        let word = format!("{}.{}", 8000 + number, std::process::id());
+        // It outlives a kill by far, and ends if the kill came before its start: the call connects again then.
+        let text = format!("setsid sleep {word} & for i in $(seq 25); do echo line; sleep {word} & sleep 0.02; done");
+        let command = Command { command: text, timeout_ms: 600_000, ..Command::default() };
+        let sink = |_: OutputStream, _: &str| {};
+        let done =
+            self.kill_during(|environment| block_on(environment.exec_command(&command, &sink, &CancelToken::new())));
+        let state = match done {
+            Ok(result) => {
+                assert_eq!((result.exit_code, result.n_left_behind > 0), (0, true), "{number}");
+                "done on a new connection"
+            }
+            Err(error) => {
+                assert_eq!(error.code().as_str(), "io_error", "{error}");
+                "lost"
+            }
+        };
+        check_gone(&word);
+        self.count(format!("command: {state}, no process is left"));
+    }
+}
+
+#[test]
+fn connections_killed_at_random_moments_leave_no_half_file_and_no_process() {
+    let Some(sshd) = Sshd::start() else {
+        println!("skipped: 1 case (sshd is not installed, which `cargo xtask setup` does, or no user may run it)");
+        return;
+    };
+    let seed = std::env::var("EMEND_STORM_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| OsRandom.next_u64() | 1);
+    let n_kills = if std::env::var_os("EMEND_STORM").is_some() { 500 } else { 50 };
+    println!("EMEND_STORM_SEED={seed}");
+    let disk = Disk::new(|_| String::new());
+    fs::create_dir(disk.root().join("sub")).unwrap();
+    for name in NAMES {
+        fs::write(disk.root().join(name), content(name, 0)).unwrap();
+    }
+    let environment = sshd.environment(&disk.root());
+    let mut storm = Storm { sshd: &sshd, disk, environment, numbers: Numbers(seed), histogram: BTreeMap::new() };
+    let mut number = 0;
+    for kill in 0..n_kills {
+        storm.settle();
+        match storm.numbers.below(3) {
+            0 => {
+                storm.write(number);
+                for name in &NAMES[1..] {
+                    let path = FilePath::clean(name).unwrap();
+                    block_on(storm.environment.write(&path, &content(name, number + 1))).unwrap();
+                }
+                number += 1;
+            }
+            1 => {
+                storm.change(number);
+                number += 1;
+            }
+            _ => storm.command(kill),
+        }
+    }
+    for (what, count) in &storm.histogram {
+        println!("{count:4} {what}");
+    }
+    let mut names: Vec<String> = fs::read_dir(storm.disk.root())
+        .unwrap()
+        .chain(fs::read_dir(storm.disk.root().join("sub")).unwrap())
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["a.txt", "b.txt", "c.txt", "sub"], "a temporary file is left");
+    assert_eq!(storm.histogram.values().sum::<u32>(), u32::try_from(n_kills).unwrap());
+    assert!(storm.histogram.keys().filter(|what| what.contains("lost")).count() >= 2, "{:?}", storm.histogram);
+}
