@@ -114,6 +114,12 @@ pub(crate) fn notes(settings: &Settings) -> Vec<String> {
     if *is_read_only && !matches!(source, Source::Flag(_)) {
         notes.push(format!("{source}: read_only is set, so the agent cannot edit files or run commands"));
     }
+    if let Some(place) = &settings.env.value {
+        notes.push(format!(
+            "the project is at {place}; of what a command changes there, only texts that are not ignored can be undone, and \
+             a .emend.toml there is not read"
+        ));
+    }
     notes
 }
 

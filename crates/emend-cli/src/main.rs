@@ -5,6 +5,8 @@ mod approve;
 mod args;
 mod chat;
 mod commands;
+#[cfg(unix)]
+mod elsewhere;
 mod failure;
 mod output;
 mod place;
@@ -32,7 +34,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command, DbCommand, DebugCommand, ToolsCommand, arranged};
+use args::{Cli, Command, DbCommand, DebugCommand, RootArgs, ToolsCommand, arranged};
 use commands::{
     attach, checkpoints, config, database, debug, diff, eval, manual, models, patch, review, serve, sessions, tools,
     truncate, undo,
@@ -52,28 +54,30 @@ fn main() -> ExitCode {
         let Some(command) = cli.command else { return chat::chat(cli.session).await };
         match command {
             Command::Run(args) => run::run(args).await,
-            Command::Sessions { command, root, json } => sessions::sessions(command, &root, json).await,
+            Command::Sessions { command, root, env, json } => {
+                sessions::sessions(command, &started(&RootArgs { root, env })?, json).await
+            }
             Command::Serve(args) => serve::serve(*args).await,
             Command::Attach(args) => attach::attach(args).await,
             Command::Db { command: DbCommand::Migrate { store } } => database::migrate(&store).await,
-            Command::Review(args) => review::review(&args.root).await,
-            Command::Undo(args) => undo::undo(&args.root).await,
-            Command::Redo(args) => checkpoints::redo(&args.root).await,
-            Command::Checkpoints { root, json } => checkpoints::list(&root.root, json).await,
+            Command::Review(args) => review::review(&started(&args)?).await,
+            Command::Undo(args) => undo::undo(&started(&args)?).await,
+            Command::Redo(args) => checkpoints::redo(&started(&args)?).await,
+            Command::Checkpoints { root, json } => checkpoints::list(&started(&root)?, json).await,
             Command::Rollback { run, root, scoped: true, check, .. } => {
-                checkpoints::rollback_scoped(&root.root, run, check).await
+                checkpoints::rollback_scoped(&started(&root)?, run, check).await
             }
             Command::Rollback { run, root, hard: true, yes, check, .. } => {
-                checkpoints::rollback_hard(&root.root, run, check, yes).await
+                checkpoints::rollback_hard(&started(&root)?, run, check, yes).await
             }
-            Command::Rollback { run, root, check, .. } => checkpoints::rollback(&root.root, run, check).await,
+            Command::Rollback { run, root, check, .. } => checkpoints::rollback(&started(&root)?, run, check).await,
             Command::Config { session, json } => config::config(&session, json),
             Command::Patch(args) => Ok(patch::patch(args).await),
             Command::Diff(args) => diff::diff(&args),
             Command::Truncate { tool } => truncate::truncate(&tool),
             Command::Tools { command: ToolsCommand::List { profile } } => tools::list(profile),
             Command::Tools { command: ToolsCommand::Call { name, arguments, root } } => {
-                tools::call(&name, &arguments, &root).await
+                tools::call(&name, &arguments, &started(&root)?).await
             }
             Command::Models(args) => models::list(&args),
             Command::Eval(args) => eval::eval(*args).await,
@@ -85,4 +89,9 @@ fn main() -> ExitCode {
     });
     let status = outcome.unwrap_or_else(|failure| failure.report());
     signals::exit_status().map_or(status, ExitCode::from)
+}
+
+/// Returns the directory that options, the environment or the user's settings name.
+fn started(args: &RootArgs) -> Result<place::Start, failure::Failure> {
+    settings::started(&args.root, args.env.as_deref())
 }

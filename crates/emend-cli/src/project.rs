@@ -14,6 +14,8 @@ use emend_agent::error_code::Code;
 use emend_agent::event::EventKind;
 use emend_agent::store::Store;
 use emend_agent::workspace::{FinishedStep, Mode, SaveSnapshot, Snapshot, Workspace};
+#[cfg(unix)]
+use emend_host::RemoteEnvironment;
 use emend_host::{EnvPolicy, FileStore, GrowingDocument, LocalEnvironment, Sandbox, StateDir, StateError, SystemClock};
 #[cfg(all(unix, feature = "postgres"))]
 use emend_host::{OsRandom, SharedDocument};
@@ -22,8 +24,10 @@ use emend_llm::Random as _;
 use emend_llm::{Clock, Shared};
 use serde::{Deserialize, Serialize};
 
+#[cfg(unix)]
+use crate::elsewhere;
 use crate::failure::Failure;
-use crate::place::Place;
+use crate::place::{Place, Start};
 #[cfg(all(unix, feature = "postgres"))]
 use crate::shared_root::{SharedRoot, SharedSaver, TakeTurns};
 use crate::visible;
@@ -224,6 +228,8 @@ pub(crate) struct Project {
     pub(crate) workspace: Shared<Workspace>,
     /// The files below the directory in which the user works, for agents and tools.
     pub(crate) agents: Shared<Workspace>,
+    /// The directory in which the user works, relative to the root.
+    pub(crate) start: FilePath,
     pub(crate) clock: Shared<dyn Clock>,
     state: Arc<StateDir>,
     /// Revision of the workspace as it was saved last.
@@ -236,7 +242,7 @@ pub(crate) struct Project {
 
 impl Project {
     /// Opens the project of the directory `start`, with the pending edits and the undo data of earlier runs.
-    pub(crate) async fn open(start: &Path, mode: Mode) -> Result<Self, Failure> {
+    pub(crate) async fn open(start: &Start, mode: Mode) -> Result<Self, Failure> {
         Self::open_with(&Place::of(start)?, ProjectOptions::of(mode)).await
     }
 
@@ -244,8 +250,14 @@ impl Project {
     ///
     /// If no other process uses it, an interrupted patch is completed or reverted first, and the changes of an
     /// interrupted command are recorded.
-    pub(crate) async fn open_to_read(start: &Path) -> Result<Self, Failure> {
+    pub(crate) async fn open_to_read(start: &Start) -> Result<Self, Failure> {
         let place = Place::of(start)?;
+        #[cfg(unix)]
+        if let Some(name) = place.elsewhere() {
+            let environment = elsewhere::connect(name).await?;
+            let state = StateDir::elsewhere_for_reading(&environment.key())?;
+            return Self::with_elsewhere(environment, state, ProjectOptions::of(Mode::Direct)).await;
+        }
         let environment = Self::environment(place.root())?;
         match StateDir::open_at_once(environment.root()) {
             Ok(state) => {
@@ -271,6 +283,17 @@ impl Project {
 
     /// Opens the project as [`Self::open`] does, with restrictions of the agent.
     pub(crate) async fn open_with(place: &Place, mut options: ProjectOptions) -> Result<Self, Failure> {
+        #[cfg(unix)]
+        if let Some(name) = place.elsewhere() {
+            if options.sandbox.is_some() {
+                let message = "--sandbox: commands on another machine or in a container cannot be confined; run without \
+                               --sandbox, or with --deny shell";
+                return Err(Failure::new(Code::Configuration, message));
+            }
+            let environment = elsewhere::connect(name).await?;
+            let state = StateDir::open_elsewhere(&environment.key()).map_err(unusable)?;
+            return Self::with_elsewhere(environment, state, options).await;
+        }
         let environment = Self::restricted(place, &mut options)?;
         let state = open_state_in(options.state_home.as_deref(), &environment)?;
         if !place.start().is_root() {
@@ -302,6 +325,10 @@ impl Project {
         mut options: ProjectOptions,
         turns: Shared<dyn TakeTurns>,
     ) -> Result<Self, Failure> {
+        if place.elsewhere().is_some() {
+            let message = "--store postgres: several servers share only a project on this machine; use another --store";
+            return Err(Failure::new(Code::Unsupported, message));
+        }
         let environment = Self::restricted(place, &mut options)?;
         let state = Arc::new(StateDir::open_shared(environment.root()).map_err(unusable)?);
         let own = Arc::new(state.open_server().map_err(unusable)?);
@@ -320,7 +347,8 @@ impl Project {
             true => Shared::clone(&workspace),
             false => Shared::new(workspace.starting_in(place.start().clone())),
         };
-        Ok(Self { workspace, agents, clock, state, saved: Arc::default(), finished: None, is_shared: true })
+        let start = place.start().clone();
+        Ok(Self { workspace, agents, start, clock, state, saved: Arc::default(), finished: None, is_shared: true })
     }
 
     async fn with_state(
@@ -330,11 +358,34 @@ impl Project {
         start: FilePath,
     ) -> Result<Self, Failure> {
         let state = Arc::new(state);
-        let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let document = GrowingDocument::new(Arc::clone(&state), WORKSPACE_DOCUMENT);
         let saved: Option<Snapshot> = document.load(Snapshot::apply)?;
         environment.remove_abandoned(saved.iter().flat_map(Snapshot::expected));
-        let environment: Shared<dyn ExecutionEnvironment> = Shared::new(environment.with_journal(Arc::clone(&state)));
+        let environment = Shared::new(environment.with_journal(Arc::clone(&state)));
+        Self::assemble(environment, state, (document, saved), options, start).await
+    }
+
+    /// Opens a project elsewhere. Its state is on this machine.
+    #[cfg(unix)]
+    async fn with_elsewhere(
+        environment: RemoteEnvironment,
+        state: StateDir,
+        options: ProjectOptions,
+    ) -> Result<Self, Failure> {
+        let (state, start) = (Arc::new(state), environment.start());
+        let document = GrowingDocument::new(Arc::clone(&state), WORKSPACE_DOCUMENT);
+        let saved: Option<Snapshot> = document.load(Snapshot::apply)?;
+        Self::assemble(Shared::new(environment), state, (document, saved), options, start).await
+    }
+
+    async fn assemble(
+        environment: Shared<dyn ExecutionEnvironment>,
+        state: Arc<StateDir>,
+        (document, saved): (GrowingDocument, Option<Snapshot>),
+        options: ProjectOptions,
+        start: FilePath,
+    ) -> Result<Self, Failure> {
+        let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let environment = if options.read_only { Shared::new(ReadOnly::new(environment)) } else { environment };
         let saved_revision = Arc::new(AtomicU64::new(u64::MAX));
         let saver = Saver { document, saved: Arc::clone(&saved_revision) };
@@ -347,9 +398,30 @@ impl Project {
         let workspace = Shared::new(workspace);
         let agents = match start.is_root() {
             true => Shared::clone(&workspace),
-            false => Shared::new(workspace.starting_in(start)),
+            false => Shared::new(workspace.starting_in(start.clone())),
         };
-        Ok(Self { workspace, agents, clock, state, saved: saved_revision, finished, is_shared: false })
+        Ok(Self { workspace, agents, start, clock, state, saved: saved_revision, finished, is_shared: false })
+    }
+
+    /// Returns the state directory of a project, without locking or creating anything.
+    pub(crate) async fn location(start: &Start) -> Result<PathBuf, Failure> {
+        let place = Place::of(start)?;
+        #[cfg(unix)]
+        if let Some(name) = place.elsewhere() {
+            let key = elsewhere::connect(name).await?.key();
+            return Ok(StateDir::elsewhere_for_reading(&key)?.directory().to_owned());
+        }
+        Ok(StateDir::location(place.root())?)
+    }
+
+    /// Opens and locks the state of a project without its workspace.
+    pub(crate) async fn lock_state(start: &Start) -> Result<StateDir, Failure> {
+        let place = Place::of(start)?;
+        #[cfg(unix)]
+        if let Some(name) = place.elsewhere() {
+            return StateDir::open_elsewhere(&elsewhere::connect(name).await?.key()).map_err(unusable);
+        }
+        open_state(&Self::environment(place.root())?)
     }
 
     /// Returns the name by which servers recognise the project: a random number in its state.

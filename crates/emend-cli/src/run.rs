@@ -17,7 +17,6 @@ use crate::chat::Asker;
 use crate::commands::review;
 use crate::failure::Failure;
 use crate::output::{OutputFormat, Printer};
-use crate::place::Place;
 use crate::project::RunNotes;
 use crate::provider::Record;
 use crate::settings::{Model, Settings};
@@ -32,7 +31,7 @@ const TASK_BYTES_MAX: u64 = 16 << 20;
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let task = task(&args)?;
-    let place = Place::of(&args.session.root)?;
+    let place = Settings::place(&args.session.root, &args.session.settings)?;
     let settings = Settings::load(&place, &args.session.settings)?;
     let (asker, questions) = Asker::new();
     let format = format(&args);

@@ -56,6 +56,9 @@ pub(crate) enum Command {
         /// Directory to work in. The project is its git repository, or else the directory itself.
         #[arg(long, default_value = ".", value_name = "DIR", global = true)]
         root: PathBuf,
+        /// Place of the project elsewhere: `ssh:HOST:DIR`, `docker:CONTAINER:DIR` or `kubectl:POD:DIR`.
+        #[arg(long, value_name = "PLACE", global = true)]
+        env: Option<String>,
         /// Print JSON instead of text.
         #[arg(long, global = true)]
         json: bool,
@@ -270,6 +273,9 @@ pub(crate) struct RootArgs {
     /// Directory to work in. The project is its git repository, or else the directory itself.
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) root: PathBuf,
+    /// Place of the project elsewhere: `ssh:HOST:DIR`, `docker:CONTAINER:DIR` or `kubectl:POD:DIR`.
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) env: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -333,9 +339,8 @@ pub(crate) enum ToolsCommand {
         /// Arguments of the tool, as a JSON object.
         #[arg(value_name = "JSON")]
         arguments: String,
-        /// Directory to work in. The project is its git repository, or else the directory itself.
-        #[arg(long, default_value = ".", value_name = "DIR")]
-        root: PathBuf,
+        #[command(flatten)]
+        root: RootArgs,
     },
 }
 

@@ -43,7 +43,7 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new(Code::InvalidArgument, message));
     }
     signals::begin_conversation();
-    let place = Place::of(&args.root)?;
+    let place = Settings::place(&args.root, &args.settings)?;
     let settings = Settings::load(&place, &args.settings)?;
     let (asker, mut questions) = Asker::new();
     let host = Host::new(provider::Record::No, Shared::new(asker), true);

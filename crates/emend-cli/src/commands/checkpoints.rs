@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal as _, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::environment::{FilePath, KeptPreview};
@@ -14,6 +13,7 @@ use serde_json::json;
 
 use super::review::ask_on_stdin;
 use crate::failure::Failure;
+use crate::place::Start;
 use crate::project::Project;
 use crate::saved_sessions::minute;
 use crate::style::{self, Painter};
@@ -21,7 +21,7 @@ use crate::text_diff;
 use crate::visible::{Guarded, stdout, visible};
 use crate::wrap::folded;
 
-pub(crate) async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
+pub(crate) async fn list(root: &Start, json: bool) -> Result<ExitCode, Failure> {
     let project = Project::open_to_read(root).await?;
     let notes = project.run_notes()?;
     let mut stdout = stdout();
@@ -57,7 +57,7 @@ pub(crate) async fn list(root: &Path, json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn rollback(root: &Path, run: u64, check: bool) -> Result<ExitCode, Failure> {
+pub(crate) async fn rollback(root: &Start, run: u64, check: bool) -> Result<ExitCode, Failure> {
     let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
     let runs = since(&project, run)?;
     if check {
@@ -93,7 +93,7 @@ async fn write_others<W: Write>(out: &mut Guarded<W>, project: &Project, runs: &
 }
 
 /// Undoes one run. Hunks on which later edits depend stay, and are named.
-pub(crate) async fn rollback_scoped(root: &Path, run: u64, check: bool) -> Result<ExitCode, Failure> {
+pub(crate) async fn rollback_scoped(root: &Start, run: u64, check: bool) -> Result<ExitCode, Failure> {
     let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
     since(&project, run)?;
     let request = RollbackRequest { runs: vec![run], preview: check, ..RollbackRequest::default() };
@@ -134,7 +134,7 @@ pub(crate) async fn rollback_scoped(root: &Path, run: u64, check: bool) -> Resul
 }
 
 /// Gives the files of a run and of all later runs the text that they had before it, after a question.
-pub(crate) async fn rollback_hard(root: &Path, run: u64, check: bool, yes: bool) -> Result<ExitCode, Failure> {
+pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool) -> Result<ExitCode, Failure> {
     let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
     let runs = since(&project, run)?;
     let others = project.workspace.other_changes(&runs, true).await?;
@@ -211,7 +211,7 @@ fn since(project: &Project, run: u64) -> Result<Vec<u64>, Failure> {
     Ok(runs.into_iter().filter(|known| *known >= run).collect())
 }
 
-pub(crate) async fn redo(root: &Path) -> Result<ExitCode, Failure> {
+pub(crate) async fn redo(root: &Start) -> Result<ExitCode, Failure> {
     let project = Project::open(root, Mode::Direct).await?;
     match redo_last(&project).await {
         Err(error) if error.code == Code::NotFound && project.finished == Some(FinishedStep::StepUndone) => {

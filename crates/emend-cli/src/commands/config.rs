@@ -9,13 +9,12 @@ use serde_json::{Value, json};
 use crate::approve;
 use crate::args::SessionArgs;
 use crate::failure::Failure;
-use crate::place::Place;
 use crate::session_config;
 use crate::settings::{PROJECT_FILE, SettingRow, Settings, user_file};
 use crate::visible;
 
 pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure> {
-    let place = Place::of(&args.root)?;
+    let place = Settings::place(&args.root, &args.settings)?;
     let settings = Settings::load(&place, &args.settings)?;
     approve::policy(&settings)?;
     session_config::check(&settings)?;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io::Write;
 use std::ops::Range;
-use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
@@ -12,6 +11,7 @@ use emend_edit::diff::LineKind;
 use emend_edit::line_log::DependentsPolicy;
 
 use crate::failure::Failure;
+use crate::place::Start;
 use crate::project::Project;
 use crate::signals;
 use crate::style::{self, Painter};
@@ -29,7 +29,7 @@ const HELP: &str = "y accept · n reject · s skip (decide later) · p split thi
 /// Asks one question and returns the answer, `None` at the end of the input.
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, Failure>;
 
-pub(crate) async fn review(root: &Path) -> Result<ExitCode, Failure> {
+pub(crate) async fn review(root: &Start) -> Result<ExitCode, Failure> {
     let project = match Project::open(root, Mode::Staged).await {
         Err(failure) if failure.code == Code::Busy => return show_all(root, &failure).await,
         opened => opened?,
@@ -39,7 +39,7 @@ pub(crate) async fn review(root: &Path) -> Result<ExitCode, Failure> {
 }
 
 /// Shows the pending hunks while another process holds the project.
-async fn show_all(root: &Path, busy: &Failure) -> Result<ExitCode, Failure> {
+async fn show_all(root: &Start, busy: &Failure) -> Result<ExitCode, Failure> {
     let project = Project::open_to_read(root).await?;
     let (mut stdout, painter) = (std::io::stdout(), Painter::stdout());
     let queue = queued(project.workspace.review());

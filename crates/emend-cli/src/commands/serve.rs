@@ -34,7 +34,7 @@ use crate::signals::StopSignals;
 use crate::{approve, provider, session_config, setup, visible};
 
 pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
-    let place = Place::of(&args.root)?;
+    let place = Settings::place(&args.root, &args.settings)?;
     let settings = Settings::load(&place, &args.settings)?;
     session_config::check(&settings)?;
     let notes = approve::notes(&settings);
@@ -85,7 +85,7 @@ pub(crate) async fn serve_conversation(conversation: Conversation) -> Result<(),
     let project = Arc::new(project);
     let policy = approve::policy(&settings)?;
     let plan =
-        Plan { settings, policy, start: place.start().clone(), default_model: model.clone(), is_canvas_in_git: false };
+        Plan { settings, policy, start: project.start.clone(), default_model: model.clone(), is_canvas_in_git: false };
     let service = over(&project, plan, open_store(&project, StoreChoice::Sqlite(None))?).await?;
     let record =
         SessionRecord { session_id: session_id.clone(), title, model: model.to_string(), mode, ..Default::default() };
@@ -193,7 +193,7 @@ async fn service(place: &Place, settings: Settings, args: &ServeArgs) -> Result<
     let (project, stores) = open_project(place, options, args.store.clone(), args.job_lease).await?;
     let default_model = settings.model.value.clone().or_else(provider::newest).unwrap_or(Model::Offline);
     let is_canvas_in_git = args.canvas == CanvasKind::Git;
-    let plan = Plan { settings, policy, start: place.start().clone(), default_model, is_canvas_in_git };
+    let plan = Plan { settings, policy, start: project.start.clone(), default_model, is_canvas_in_git };
     let service = over(&project, plan, stores).await?;
     Ok((service, project))
 }

@@ -3,27 +3,26 @@
 //! Reading needs no lock, so it works while another command runs. Deleting locks the project.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
 use emend_agent::history::HistoryEntry;
 use emend_agent::store::{Store, Summary, read_document, remove_session, summaries};
 use emend_agent::tool::result_text;
-use emend_host::{FileStore, StateDir, SystemClock};
+use emend_host::{FileStore, SystemClock};
 use emend_llm::{Clock as _, ContentPart, Role};
 use emend_offline as offline;
 use serde_json::json;
 
 use crate::args::SessionsCommand;
 use crate::failure::Failure;
-use crate::place::Place;
-use crate::project::{Project, SESSIONS_DIRECTORY, open_state};
+use crate::place::Start;
+use crate::project::{Project, SESSIONS_DIRECTORY};
 use crate::saved_sessions::{age, find, minute, short};
 use crate::session_notes::{SessionNotes, search};
 use crate::visible;
 
-pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Path, json: bool) -> Result<ExitCode, Failure> {
+pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Start, json: bool) -> Result<ExitCode, Failure> {
     match command.unwrap_or(SessionsCommand::List { search: None, archived: false }) {
         SessionsCommand::List { search, archived } => list(root, json, search.as_deref(), archived).await,
         SessionsCommand::Title { id, title } => {
@@ -51,10 +50,10 @@ pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Path, json
     }
 }
 
-async fn list(root: &Path, json: bool, text: Option<&str>, archived: bool) -> Result<ExitCode, Failure> {
-    let notes = notes(root)?;
+async fn list(root: &Start, json: bool, text: Option<&str>, archived: bool) -> Result<ExitCode, Failure> {
+    let notes = notes(root).await?;
     let mut saved = Vec::new();
-    if let Some(store) = open(root)? {
+    if let Some(store) = open(root).await? {
         saved = notes.all(&store).await?;
         saved.retain(|summary| notes.archived.contains(&summary.id) == archived);
         if let Some(text) = text {
@@ -81,20 +80,19 @@ async fn list(root: &Path, json: bool, text: Option<&str>, archived: bool) -> Re
 }
 
 /// Reads the notes about the conversations without a lock.
-fn notes(root: &Path) -> Result<SessionNotes, Failure> {
-    SessionNotes::load(&StateDir::location(Place::of(root)?.root())?)
+async fn notes(root: &Start) -> Result<SessionNotes, Failure> {
+    SessionNotes::load(&Project::location(root).await?)
 }
 
 /// Changes the notes about one conversation.
 async fn change(
-    root: &Path,
+    root: &Start,
     id: &str,
     json: bool,
     what: &str,
     note: impl FnOnce(&mut SessionNotes, &str),
 ) -> Result<ExitCode, Failure> {
-    let environment = Project::environment(Place::of(root)?.root())?;
-    let state = open_state(&environment)?;
+    let state = Project::lock_state(root).await?;
     let store = FileStore::open(&state.directory().join(SESSIONS_DIRECTORY))?;
     let summary = find(summaries(&store).await?, id)?;
     let mut notes = SessionNotes::load(state.directory())?;
@@ -110,15 +108,15 @@ async fn change(
 }
 
 /// Opens the store without a lock, `None` if nothing was saved yet.
-fn open(root: &Path) -> Result<Option<FileStore>, Failure> {
-    let state = StateDir::location(Place::of(root)?.root())?;
+async fn open(root: &Start) -> Result<Option<FileStore>, Failure> {
+    let state = Project::location(root).await?;
     let directory = state.join(SESSIONS_DIRECTORY);
     let store = directory.is_dir().then(|| FileStore::open(&directory)).transpose()?;
     Ok(store)
 }
 
-async fn show(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
-    let store = open(root)?;
+async fn show(root: &Start, id: &str, json: bool) -> Result<ExitCode, Failure> {
+    let store = open(root).await?;
     let saved = match &store {
         Some(store) => summaries(store).await?,
         None => Vec::new(),
@@ -182,10 +180,9 @@ fn shown(number: usize, entry: &HistoryEntry) -> String {
     text
 }
 
-async fn delete(root: &Path, id: &str, json: bool) -> Result<ExitCode, Failure> {
+async fn delete(root: &Start, id: &str, json: bool) -> Result<ExitCode, Failure> {
     // The workspace stays closed, so that a damaged one does not prevent the deletion.
-    let environment = Project::environment(Place::of(root)?.root())?;
-    let state = open_state(&environment)?;
+    let state = Project::lock_state(root).await?;
     let store = FileStore::open(&state.directory().join(SESSIONS_DIRECTORY))?;
     let saved = summaries(&store).await?;
     let summary = find(saved, id)?;

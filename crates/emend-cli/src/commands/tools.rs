@@ -1,7 +1,6 @@
 //! `emend tools`: lists the tools, or calls one as a model would.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
@@ -13,6 +12,7 @@ use emend_llm::CancelToken;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::place::Start;
 use crate::project::Project;
 use crate::settings::ProfileName;
 use crate::signals::CancelOnSignal;
@@ -47,7 +47,7 @@ pub(crate) fn list(profile: ProfileName) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn call(name: &str, arguments: &str, root: &Path) -> Result<ExitCode, Failure> {
+pub(crate) async fn call(name: &str, arguments: &str, root: &Start) -> Result<ExitCode, Failure> {
     let arguments: Value = serde_json::from_str(arguments).map_err(|error| {
         Failure::new(
             Code::InvalidArgument,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
@@ -10,10 +9,11 @@ use emend_agent::workspace::{FinishedStep, Mode};
 
 use crate::commands::checkpoints::{Undone, reasons, report};
 use crate::failure::Failure;
+use crate::place::Start;
 use crate::project::{Project, RunNote};
 use crate::visible::{stdout, visible};
 
-pub(crate) async fn undo(root: &Path) -> Result<ExitCode, Failure> {
+pub(crate) async fn undo(root: &Start) -> Result<ExitCode, Failure> {
     let project = Project::open(root, Mode::Direct).await?;
     if let Some(FinishedStep::RunsUndone(runs)) = &project.finished {
         return finished(&project, runs);

@@ -18,11 +18,14 @@ const PAGE: &str = "The page shows the package with its defaults; it has control
 const REVIEW: &str = "On the page every edit waits for review.";
 const COMMANDS: &str = "Commands in memory inherit no variables and reach no other files.";
 const NO_COMMANDS: &str = "The page runs commands in memory only.";
+const PLACES: &str =
+    "JavaScript has no processes that lead to other machines; `environment` takes an environment of your own.";
 const ALWAYS: &str = "In JavaScript it keeps its default, because the size of the package's core is limited.";
 const RETRY: &str = "A `fetch` of your own can retry.";
 
 /// A setting of the command line: its type, its default, the npm option and the control of the page.
-const HOSTS: [(&str, &str, &str, Cell, Cell); 47] = [
+const HOSTS: [(&str, &str, &str, Cell, Cell); 48] = [
+    ("env", "`ssh:HOST:DIR` and others", "this machine", No(PLACES), No(PROJECT)),
     ("model", "name of a model", "newest model with an API key, else `offline`", By("model"), By("Model")),
     ("effort", "`none` to `max`", "the provider's", By("effort"), No(PAGE)),
     ("profile", "`auto`, `openai`, `anthropic`, `gemini`, `none`", "`auto`", By("profile"), No(PAGE)),

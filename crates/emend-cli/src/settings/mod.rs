@@ -29,7 +29,7 @@ use emend_agent::suggest::closest;
 use toml::{Table, Value};
 
 use crate::failure::Failure;
-use crate::place::Place;
+use crate::place::{Place, Start};
 use field::Field;
 pub(crate) use field::Source;
 pub(crate) use field::Sourced;
@@ -64,7 +64,27 @@ pub(crate) fn usual_variables() -> impl Iterator<Item = String> {
     rows().filter(|row| row.heading != ADVANCED).map(Row::variable)
 }
 
+/// Returns the directory to work in: `root`, unless an option, the environment or the user's file names a place elsewhere.
+pub(crate) fn started(root: &Path, option: Option<&str>) -> Result<Start, Failure> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let mut elsewhere = option.map(str::to_owned).or_else(|| variable("EMEND_ENV"));
+    if elsewhere.is_none()
+        && let Some(path) = user_file(&variable)
+    {
+        // Errors in the file are reported by the commands that need its other settings.
+        let table = read(&path).ok().flatten().and_then(|text| text.parse::<Table>().ok());
+        elsewhere = table.and_then(|table| Some(table.get("env")?.as_str()?.to_owned()));
+    }
+    Ok(Start { root: root.to_owned(), elsewhere })
+}
+
 impl Settings {
+    /// Returns the place of a project: the directory `root`, unless these options name a place elsewhere.
+    pub(crate) fn place(root: &Path, flags: &SettingFlags) -> Result<Place, Failure> {
+        let option = flags.given.iter().find(|(row, _)| row.name == "env").and_then(|(_, values)| values.last());
+        Place::of(&started(root, option.map(String::as_str))?)
+    }
+
     /// Reads the settings of the project at `place`. A file in a deeper directory adds to those above, and can replace
     /// only values that restrict nothing.
     pub(crate) fn load(place: &Place, flags: &SettingFlags) -> Result<Self, Failure> {

@@ -13,6 +13,7 @@ use super::values::{CompactionName, EditsName, Effort, InheritName, Model, Profi
 /// The settings in effect.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
+    pub(crate) env: Sourced<Option<String>>,
     pub(crate) model: Sourced<Option<Model>>,
     pub(crate) effort: Sourced<Option<Effort>>,
     pub(crate) profile: Sourced<ProfileName>,
@@ -105,6 +106,7 @@ impl Row {
     }
 }
 
+const PLACE: &str = "Place options";
 const MODEL: &str = "Model options";
 const LIMIT: &str = "Limit options";
 const PERMISSION: &str = "Permission options";
@@ -118,7 +120,23 @@ pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
 }
 
 /// The usual settings.
-static TABLE: [Row; 18] = [
+static TABLE: [Row; 19] = [
+    Row {
+        name: "env",
+        option: "--env",
+        field: |settings| &mut settings.env,
+        project: ProjectRight::Never,
+        value_name: "PLACE",
+        requires: None,
+        heading: PLACE,
+        help: "Work elsewhere: `ssh:HOST:DIR`, `docker:CONTAINER:DIR`, `podman:CONTAINER:DIR` or `kubectl:POD:DIR`",
+        details: "DIR is an absolute path there; its project is found as on this machine. Conversations, pending changes, \
+                  undo data and settings stay on this machine, and a .emend.toml there is not read. HOST is a name that \
+                  `ssh` connects to without a password. POD may be NAMESPACE/POD or NAMESPACE/POD/CONTAINER.\n\n\
+                  Edits are undone as everywhere. Of what a command changed there, only texts that are not ignored can \
+                  be undone. While changes wait for review, commands do not run. --sandbox and --env-inherit, --env-keep \
+                  and --env-drop have no effect there.",
+    },
     Row {
         name: "model",
         option: "--model",

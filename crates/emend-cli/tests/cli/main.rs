@@ -29,6 +29,9 @@ mod diff_truncate;
 mod edit_rules;
 #[cfg(test)]
 #[cfg(unix)]
+mod elsewhere;
+#[cfg(test)]
+#[cfg(unix)]
 mod escapes;
 #[cfg(test)]
 mod eval;

@@ -25,6 +25,7 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
     let outcome = run(&project, &["config", "--profile", "none", "--deny", "web_fetch"], &[("EMEND_EFFORT", "max")]);
     let shown = outcome.assert_ok().stdout.replace(project.root.path().to_str().unwrap(), "ROOT");
     expect_test::expect![[r#"
+        env                  -                    default
         model                anthropic:from-file  ROOT/config/emend/config.toml
         effort               max                  EMEND_EFFORT
         profile              none                 --profile

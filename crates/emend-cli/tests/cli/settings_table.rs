@@ -10,6 +10,7 @@ const PAGE: &str = include_str!("../../../../docs/settings.md");
 /// A value of each setting as text, and as `emend config` prints it.
 fn samples() -> Vec<(&'static str, &'static str, Value)> {
     vec![
+        ("env", "ssh:box:/srv/app", json!("ssh:box:/srv/app")),
         ("model", "anthropic:m", json!("anthropic:m")),
         ("effort", "low", json!("low")),
         ("profile", "gemini", json!("gemini")),

@@ -87,7 +87,7 @@ async fn carry_out(args: &PatchArgs) -> Result<Done, Refusal> {
         Refusal::usage(Code::Configuration, message)
     })?;
     // A check writes nothing, so it neither recovers an interrupted patch nor locks the project.
-    let place = Place::of(&args.root)?;
+    let place = Place::here(&args.root)?;
     // The journal of a patch belongs to the directory of the patch, the lock to the project.
     let _lock = match args.check || place.start().is_root() {
         true => None,
