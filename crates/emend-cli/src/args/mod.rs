@@ -56,7 +56,7 @@ pub(crate) enum Command {
         /// Directory to work in. The project is its git repository, or else the directory itself.
         #[arg(long, default_value = ".", value_name = "DIR", global = true)]
         root: PathBuf,
-        /// Place of the project elsewhere: `ssh:HOST:DIR`, `docker:CONTAINER:DIR` or `kubectl:POD:DIR`.
+        /// Place of the project elsewhere, for example `ssh:HOST:DIR`; see docs/how-to/remote.md.
         #[arg(long, value_name = "PLACE", global = true)]
         env: Option<String>,
         /// Print JSON instead of text.
@@ -273,7 +273,7 @@ pub(crate) struct RootArgs {
     /// Directory to work in. The project is its git repository, or else the directory itself.
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) root: PathBuf,
-    /// Place of the project elsewhere: `ssh:HOST:DIR`, `docker:CONTAINER:DIR` or `kubectl:POD:DIR`.
+    /// Place of the project elsewhere, for example `ssh:HOST:DIR`; see docs/how-to/remote.md.
     #[arg(long, value_name = "PLACE")]
     pub(crate) env: Option<String>,
 }

@@ -134,8 +134,8 @@ static TABLE: [Row; 19] = [
                   undo data and settings stay on this machine, and a .emend.toml there is not read. HOST is a name that \
                   `ssh` connects to without a password. POD may be NAMESPACE/POD or NAMESPACE/POD/CONTAINER.\n\n\
                   Edits are undone as everywhere. Of what a command changed there, only texts that are not ignored can \
-                  be undone. While changes wait for review, commands do not run. --sandbox and --env-inherit, --env-keep \
-                  and --env-drop have no effect there.",
+                  be undone. While changes wait for review, commands do not run. --sandbox is refused, and \
+                  --env-inherit, --env-keep and --env-drop have no effect there.",
     },
     Row {
         name: "model",

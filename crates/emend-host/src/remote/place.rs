@@ -56,9 +56,9 @@ impl FromStr for RemotePlace {
         // The host may be an IPv6 address, which contains colons but no slash.
         let (host, directory) = rest.split_at_checked(rest.find(":/").ok_or_else(wrong)?).ok_or_else(wrong)?;
         let directory = &directory[1..];
-        // A leading dash would be read as an option of the program.
-        let is_odd = |text: &str| text.contains(|char: char| char.is_control());
-        if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) || is_odd(rest) {
+        // A leading dash would be read as an option of the program. A pod has parts, which are arguments of their own.
+        let is_option = host.split('/').any(|part| part.starts_with('-'));
+        if host.is_empty() || is_option || host.contains(char::is_whitespace) || rest.contains(char::is_control) {
             return Err(wrong());
         }
         if kind == RemoteKind::Kubectl && !(1..=3).contains(&host.split('/').filter(|part| !part.is_empty()).count()) {
@@ -111,6 +111,8 @@ mod tests {
             "ssh:box:/a\nb",
             "rsh:box:/srv",
             "kubectl:a/b/c/d:/srv",
+            "kubectl:shop/--kubeconfig=x:/srv",
+            "kubectl:shop/web-0/-x:/srv",
         ] {
             let error = text.parse::<RemotePlace>().unwrap_err();
             assert!(error.starts_with(EXPECTED), "{text:?}: {error}");

@@ -1,4 +1,7 @@
 //! An SSH server for tests: Debian's package. The tests start servers of their own and do not use the package's.
+//!
+//! Tests that run as root need another user with a shell for these servers. The package of PostgreSQL, which the set-up
+//! installs before, has one.
 
 use anyhow::Result;
 

@@ -21,8 +21,8 @@ fn path(path: &str) -> FilePath {
 
 #[test]
 fn a_host_conforms() {
-    covers("environment.custom confinement.path confinement.link confinement.directory_link confinement.listing");
     let Some(sshd) = Sshd::shared() else { return };
+    covers("environment.custom confinement.path confinement.link confinement.directory_link confinement.listing");
     for case in CASES {
         let disk = Disk::new(conformance::fixture);
         assert_eq!(block_on(case.run(&sshd.environment(&disk.root()))), Ok(()), "{}", case.name);
@@ -177,7 +177,7 @@ fn a_connection_that_cannot_be_made_is_explained() {
 }
 
 #[test]
-fn files_of_a_changed_owner_stay_readable() {
+fn a_directory_of_another_user_is_left_out_and_refused() {
     let Some(sshd) = Sshd::shared() else { return };
     let disk = Disk::new(|_| "//- a.txt\nx\n//- closed/b.txt\ny\n".to_owned());
     let environment = sshd.environment(&disk.root());

@@ -85,11 +85,13 @@ impl Sshd {
         shared
     }
 
-    /// Starts a server.
+    /// Starts a server; `None` without sshd or without a user for it. A server that is installed must start.
     pub(crate) fn start() -> Option<Self> {
         let user = user().filter(|_| Path::new(SSHD).exists())?;
         // Another program may take the port before the server does.
-        (0..5).find_map(|_| Self::start_once(&user))
+        let server = (0..5).find_map(|_| Self::start_once(&user));
+        assert!(server.is_some(), "{SSHD} does not start; its log is above");
+        server
     }
 
     fn start_once(user: &User) -> Option<Self> {
@@ -127,7 +129,7 @@ impl Sshd {
         if own.0 == 0 {
             command.uid(user.ids.0).gid(user.ids.1);
         }
-        #[allow(clippy::zombie_processes, reason = "the drop waits")]
+        #[expect(clippy::zombie_processes, reason = "the drop waits")]
         let mut shell = command.spawn().unwrap();
         let mut said = String::new();
         BufReader::new(shell.stdout.take().unwrap()).read_line(&mut said).unwrap();
