@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use emend_agent::environment::command::{Command, ExecResult, OutputStream};
@@ -53,23 +54,30 @@ pub(super) fn check_gone(word: &str) {
         let found = with_word(word);
         n_absent = if found.is_empty() { n_absent + 1 } else { 0 };
         assert!(since.elapsed() < Duration::from_secs(60), "processes of an ended command: {found:?}");
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Runs `check` over SSH, and in a container whose program a script replaces.
-fn everywhere(check: impl Fn(&RemoteEnvironment, &Disk)) {
-    if let Some(sshd) = Sshd::shared() {
-        let disk = Disk::new(|_| FILES.to_owned());
-        check(&sshd.environment(&disk.root()), &disk);
-    }
-    let (fake, disk) = (Fake::new(), Disk::new(|_| FILES.to_owned()));
-    check(&fake.environment("docker", &disk.root()), &disk);
+/// Runs `check` over SSH, and at the same time in a container whose program a script replaces. The number is another one in
+/// each place, so that their processes can be told apart.
+fn everywhere(check: impl Fn(&RemoteEnvironment, &Disk, u32) + Sync) {
+    // An absent server is printed on this thread: the output of others is not that of the test.
+    let sshd = Sshd::shared();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            if let Some(sshd) = sshd {
+                let disk = Disk::new(|_| FILES.to_owned());
+                check(&sshd.environment(&disk.root()), &disk, 100);
+            }
+        });
+        let (fake, disk) = (Fake::new(), Disk::new(|_| FILES.to_owned()));
+        check(&fake.environment("docker", &disk.root()), &disk, 200);
+    });
 }
 
 #[test]
 fn a_command_arrives_as_it_is() {
-    everywhere(|environment, _| {
+    everywhere(|environment, _, _| {
         let mut told =
             command("printf '%s|' \"$TOLD\" 'it'\\''s' \"100 %\" \"a\\b\"\nprintf '文%s' \"$PWD\" >&2; exit 255");
         told.working_dir = FilePath::clean("src").unwrap();
@@ -86,7 +94,7 @@ fn a_command_arrives_as_it_is() {
 
 #[test]
 fn a_cancelled_command_leaves_no_process() {
-    everywhere(|environment, _| {
+    everywhere(|environment, _, place| {
         for (number, script) in [
             (7001, "sleep WORD & sleep WORD"),
             // It leaves the group and the session.
@@ -95,7 +103,7 @@ fn a_cancelled_command_leaves_no_process() {
             (7003, "(setsid sh -c 'sleep WORD & sleep WORD' &) ; sleep WORD"),
             (7004, "trap '' TERM; sleep WORD; sleep WORD"),
         ] {
-            let word = long(number);
+            let word = long(number + place);
             let script = script.replace("WORD", &word);
             let cancel = CancelToken::new();
             let begun = cancel.clone();
@@ -114,8 +122,8 @@ fn a_cancelled_command_leaves_no_process() {
 
 #[test]
 fn a_command_ends_at_its_timeout_with_its_processes() {
-    everywhere(|environment, _| {
-        let word = long(7005);
+    everywhere(|environment, _, place| {
+        let word = long(7005 + place);
         let short = Command { timeout_ms: 300, ..command(&format!("echo out; sleep {word} & sleep {word}")) };
         let result = run(environment, &short).unwrap();
         assert_eq!((result.timed_out, result.cancelled, result.stdout.as_str()), (true, false, "out\n"));
@@ -125,8 +133,8 @@ fn a_command_ends_at_its_timeout_with_its_processes() {
 
 #[test]
 fn processes_left_running_are_counted_and_ended() {
-    everywhere(|environment, _| {
-        let word = long(7006);
+    everywhere(|environment, _, place| {
+        let word = long(7006 + place);
         let result = run(environment, &command(&format!("sleep {word} & echo done"))).unwrap();
         assert_eq!((result.exit_code, result.n_left_behind, result.stdout.as_str()), (0, 1, "done\n"));
         assert_eq!(with_word(&word), [""; 0]);
@@ -137,7 +145,7 @@ fn processes_left_running_are_counted_and_ended() {
 
 #[test]
 fn output_of_any_size_is_bounded() {
-    everywhere(|environment, _| {
+    everywhere(|environment, _, _| {
         let shown = Mutex::new(0);
         let sink = |_: OutputStream, text: &str| *shown.lock().unwrap() += text.len();
         let much = command("echo first; head -c 6000000 /dev/zero | tr '\\0' x; echo last");
@@ -149,9 +157,9 @@ fn output_of_any_size_is_bounded() {
 
 #[test]
 fn a_dropped_call_ends_its_command() {
-    everywhere(|environment, disk| {
+    everywhere(|environment, disk, place| {
         let begun = disk.root().join("begun");
-        let word = long(7007);
+        let word = long(7007 + place);
         let endless = command(&format!("touch begun; sleep {word}"));
         {
             let cancel = CancelToken::new();
@@ -161,7 +169,7 @@ fn a_dropped_call_ends_its_command() {
             while !begun.exists() && since.elapsed() < Duration::from_secs(30) {
                 let waker = std::task::Waker::noop();
                 assert!(call.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
-                std::thread::sleep(Duration::from_millis(5));
+                thread::sleep(Duration::from_millis(5));
             }
             assert!(begun.exists());
         }

@@ -6,12 +6,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use emend_agent::environment::conformance::{self, CASES};
+use emend_agent::environment::conformance;
 use emend_agent::environment::memory::MemFs;
 use emend_agent::environment::{ExecutionEnvironment as _, FilePath};
 use futures::executor::block_on;
 use tempfile::TempDir;
 
+use super::files::check_cases;
 use crate::local::tests::Disk;
 use crate::local::tests::escapes::{check_escapes, place};
 use crate::remote::environment::{Programs, RemoteEnvironment};
@@ -58,11 +59,7 @@ fn path(path: &str) -> FilePath {
 #[test]
 fn a_container_conforms() {
     let fake = Fake::new();
-    for case in CASES {
-        let disk = Disk::new(conformance::fixture);
-        assert_eq!(block_on(case.run(&fake.environment("docker", &disk.root()))), Ok(()), "{}", case.name);
-        disk.check_outside();
-    }
+    check_cases(&|root| fake.environment("docker", root));
     println!("the program of the container is a script on this machine");
 }
 

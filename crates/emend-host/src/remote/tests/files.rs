@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,21 +14,33 @@ use futures::executor::block_on;
 use super::sshd::{Sshd, give};
 use crate::local::tests::Disk;
 use crate::local::tests::escapes::{check_escapes, place};
+use crate::remote::environment::RemoteEnvironment;
 use crate::test_support::covers;
 
 fn path(path: &str) -> FilePath {
     FilePath::clean(path).unwrap()
 }
 
+/// Runs the conformance suite, several cases at the same time: most of each is waiting for the far side.
+pub(super) fn check_cases(connect: &(dyn Fn(&Path) -> RemoteEnvironment + Sync)) {
+    std::thread::scope(|scope| {
+        for some in CASES.chunks(CASES.len().div_ceil(4)) {
+            scope.spawn(move || {
+                for case in some {
+                    let disk = Disk::new(conformance::fixture);
+                    assert_eq!(block_on(case.run(&connect(&disk.root()))), Ok(()), "{}", case.name);
+                    disk.check_outside();
+                }
+            });
+        }
+    });
+}
+
 #[test]
 fn a_host_conforms() {
     let Some(sshd) = Sshd::shared() else { return };
     covers("environment.custom confinement.path confinement.link confinement.directory_link confinement.listing");
-    for case in CASES {
-        let disk = Disk::new(conformance::fixture);
-        assert_eq!(block_on(case.run(&sshd.environment(&disk.root()))), Ok(()), "{}", case.name);
-        disk.check_outside();
-    }
+    check_cases(&|root| sshd.environment(root));
 }
 
 #[test]
@@ -163,7 +176,6 @@ fn two_names_of_a_directory_are_one_project() {
 
 #[test]
 fn a_connection_that_cannot_be_made_is_explained() {
-    use crate::remote::environment::RemoteEnvironment;
     let Some(sshd) = Sshd::shared() else { return };
     let error = |place: &str| RemoteEnvironment::connect_by(&place.parse().unwrap(), sshd.programs()).err().unwrap();
     let missing = error("ssh:box:/not/there");

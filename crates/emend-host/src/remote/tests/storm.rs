@@ -1,7 +1,7 @@
 //! A storm kills connections at random moments: no file is half-written, no process is left on the far side, and the next
 //! call connects again.
 //!
-//! `EMEND_STORM=1` kills ten times as many. `EMEND_STORM_SEED` repeats the random choices, up to the timing of processes.
+//! Four storms run at the same time. `EMEND_STORM=1` kills ten times as many connections. `EMEND_STORM_SEED` repeats the random choices, up to the timing of processes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -158,23 +158,20 @@ impl Storm<'_> {
     }
 }
 
-#[test]
-fn connections_killed_at_random_moments_leave_no_half_file_and_no_process() {
-    let Some(sshd) = Sshd::start() else {
-        println!("skipped: 1 case (sshd is not installed, which `cargo xtask setup` does, or no user may run it)");
-        return;
-    };
-    let seed = std::env::var("EMEND_STORM_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| OsRandom.next_u64() | 1);
-    let n_kills = if std::env::var_os("EMEND_STORM").is_some() { 500 } else { 50 };
-    println!("EMEND_STORM_SEED={seed}");
+/// Number of storms at the same time, each with a server of its own. Most of a storm is waiting.
+const N_STORMS: u64 = 4;
+
+/// Kills connections `n_kills` times. Returns the number of each outcome.
+fn storm(sshd: &Sshd, index: u64, seed: u64, n_kills: u64) -> BTreeMap<String, u32> {
     let disk = Disk::new(|_| String::new());
     fs::create_dir(disk.root().join("sub")).unwrap();
     for name in NAMES {
         fs::write(disk.root().join(name), content(name, 0)).unwrap();
     }
     let environment = sshd.environment(&disk.root());
-    let mut storm = Storm { sshd: &sshd, disk, environment, numbers: Numbers(seed), histogram: BTreeMap::new() };
+    // A state of 0 would stay 0.
+    let numbers = Numbers(seed.wrapping_add(index).max(1));
+    let mut storm = Storm { sshd, disk, environment, numbers, histogram: BTreeMap::new() };
     let mut number = 0;
     for kill in 0..n_kills {
         storm.settle();
@@ -191,11 +188,9 @@ fn connections_killed_at_random_moments_leave_no_half_file_and_no_process() {
                 storm.change(number);
                 number += 1;
             }
-            _ => storm.command(kill),
+            // The numbers of two storms never meet.
+            _ => storm.command(kill * N_STORMS + index),
         }
-    }
-    for (what, count) in &storm.histogram {
-        println!("{count:4} {what}");
     }
     let mut names: Vec<String> = fs::read_dir(storm.disk.root())
         .unwrap()
@@ -204,6 +199,34 @@ fn connections_killed_at_random_moments_leave_no_half_file_and_no_process() {
         .collect();
     names.sort();
     assert_eq!(names, ["a.txt", "b.txt", "c.txt", "sub"], "a temporary file is left");
-    assert_eq!(storm.histogram.values().sum::<u32>(), u32::try_from(n_kills).unwrap());
-    assert!(storm.histogram.keys().filter(|what| what.contains("lost")).count() >= 2, "{:?}", storm.histogram);
+    storm.histogram
+}
+
+#[test]
+fn connections_killed_at_random_moments_leave_no_half_file_and_no_process() {
+    let servers: Vec<Sshd> = (0..N_STORMS).map_while(|_| Sshd::start()).collect();
+    if servers.is_empty() {
+        println!("skipped: 1 case (sshd is not installed, which `cargo xtask setup` does, or no user may run it)");
+        return;
+    }
+    let seed = std::env::var("EMEND_STORM_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| OsRandom.next_u64());
+    let n_kills: u64 = if std::env::var_os("EMEND_STORM").is_some() { 500 } else { 48 };
+    println!("EMEND_STORM_SEED={seed}");
+    let histogram = thread::scope(|scope| {
+        let storms: Vec<_> = (0..N_STORMS)
+            .zip(&servers)
+            .map(|(index, sshd)| scope.spawn(move || storm(sshd, index, seed, n_kills / N_STORMS)))
+            .collect();
+        let mut histogram: BTreeMap<String, u32> = BTreeMap::new();
+        for (what, count) in storms.into_iter().flat_map(|storm| storm.join().unwrap()) {
+            *histogram.entry(what).or_default() += count;
+        }
+        histogram
+    });
+    for (what, count) in &histogram {
+        println!("{count:4} {what}");
+    }
+    assert_eq!(u64::from(histogram.values().sum::<u32>()), n_kills);
+    assert!(histogram.keys().filter(|what| what.contains("lost")).count() >= 2, "{histogram:?}");
 }
