@@ -15,7 +15,6 @@ use super::sshd::{Sshd, give};
 use crate::local::tests::Disk;
 use crate::local::tests::escapes::{check_escapes, place};
 use crate::remote::environment::RemoteEnvironment;
-use crate::test_support::covers;
 
 fn path(path: &str) -> FilePath {
     FilePath::clean(path).unwrap()
@@ -39,7 +38,6 @@ pub(super) fn check_cases(connect: &(dyn Fn(&Path) -> RemoteEnvironment + Sync))
 #[test]
 fn a_host_conforms() {
     let Some(sshd) = Sshd::shared() else { return };
-    covers("environment.custom confinement.path confinement.link confinement.directory_link confinement.listing");
     check_cases(&|root| sshd.environment(root));
 }
 
