@@ -129,7 +129,6 @@ impl Sshd {
         if own.0 == 0 {
             command.uid(user.ids.0).gid(user.ids.1);
         }
-        #[expect(clippy::zombie_processes, reason = "the drop waits")]
         let mut shell = command.spawn().unwrap();
         let mut said = String::new();
         BufReader::new(shell.stdout.take().unwrap()).read_line(&mut said).unwrap();
