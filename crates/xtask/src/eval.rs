@@ -135,7 +135,11 @@ fn output(repo: &Repo) -> PathBuf {
 
 /// Runs `emend eval core` with these arguments and returns its standard output.
 fn eval(repo: &Repo, emend: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
-    let output = command(emend, repo.root()).args(["eval", "core"]).args(arguments).output().context("emend eval")?;
+    let output = command(emend, repo.root())
+        .args(["eval", "core", "--jobs", "2"])
+        .args(arguments)
+        .output()
+        .context("emend eval")?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "emend eval {} ended with {}: {stderr}", arguments.join(" "), output.status);
     Ok(output.stdout)

@@ -116,6 +116,24 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "ls /usr/bin/gi* | xargs -I% sh -c '% push'",
         "ls /usr/bin/gi* | xargs --replace=X X push",
         "ls /usr/bin/gi* | xargs --replace {} push",
+        // The program may stand behind the operands of one that runs it.
+        "timeout 5 $p",
+        "nice -n 5 $p",
+        "flock lock $p",
+        "taskset 1 $p",
+        "timeout 5 $(cat full)",
+        "find . -maxdepth 0 -exec $(cat full) \\;",
+        "find . -maxdepth 0 -exec nice $p \\;",
+        "cat full | xargs env",
+        "cat full | xargs -r timeout 5",
+        // A shell that reads its input.
+        "cat full | bash -eo pipefail",
+        "cat full | bash -s -- a",
+        "cat full | bash /dev/stdin",
+        "cat full | bash -O extglob +o posix",
+        "cat full | bash --rcfile f",
+        "cat full | source /dev/stdin",
+        "cat full | sh -",
     ] {
         check(&policy, &["shell"], &command(line), Ask);
     }
@@ -132,6 +150,11 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "find . -name '*.rs' -exec wc -l {} +",
         "ls | xargs -I{} mv {} old/",
         "ls | xargs -I % cp % old/%",
+        "timeout 5 cargo test",
+        "timeout 5 echo a \"$HOME\"",
+        "bash -o pipefail build.sh",
+        "bash -eo pipefail -c 'ls | wc -l'",
+        "bash <<< 'ls'",
         "git-status",
         "git log push",
         "cargo build > log 2>&1",

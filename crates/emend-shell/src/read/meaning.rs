@@ -20,7 +20,11 @@ const INTERPRETERS: &str = "bash dash fish ksh parallel sh su watch xargs zsh";
 const INTERPRETING_BUILTINS: &str = ". eval source trap";
 
 /// Programs that run another one, whose name may stand behind their options.
-const PREFIXES: &str = "builtin command doas env exec nice nohup setsid stdbuf sudo time timeout";
+const PREFIXES: &str =
+    "builtin chrt command doas env exec flock ionice nice nohup setsid stdbuf strace sudo taskset time timeout unshare";
+
+/// Those of them that have an operand of their own before the program that they run.
+const WITH_OPERAND: &str = "chrt flock strace taskset timeout";
 
 /// Options of find that run a program.
 const FIND_EXEC: &str = "-exec -execdir -ok -okdir";
@@ -84,6 +88,11 @@ fn is_open(word: &Word) -> bool {
     word.text.contains(OPEN)
 }
 
+/// Returns whether a word is the value of a variable or the output of a command, and nothing else.
+fn is_whole_open(word: &Word) -> bool {
+    word.text.starts_with(OPEN) && word.text.chars().all(|char| char == OPEN)
+}
+
 /// Returns whether a word could be evaluated: it has an expansion, a substitution or a subscript.
 fn may_have_code(word: &Word) -> bool {
     word.text.contains([OPEN, '$', '`', '['])
@@ -123,7 +132,10 @@ pub(super) fn meaning(words: &[&Word], input: Option<&Word>) -> Meaning {
     let rest = from_program(words);
     let n_before = words.len() - rest.len();
     let Some((first, arguments)) = rest.split_first() else { return meaning };
-    meaning.hides |= is_open(first)
+    let has_operand = n_before > 0 && is_operand(first)
+        || words[..n_before].iter().any(|word| is_listed(WITH_OPERAND, program(word)));
+    meaning.hides |= has_operand && arguments.first().is_some_and(|word| is_whole_open(word))
+        || is_open(first)
         || first.text.contains(PLACEHOLDER)
         || replaces_program(program(first), arguments)
         // These give a program a new name.
@@ -150,7 +162,7 @@ fn from_program<'a, 'b>(words: &'b [&'a Word]) -> &'b [&'a Word] {
 /// Returns whether find or xargs puts the name of a file, or a line of its input, in the place of a program.
 fn replaces_program(name: &str, arguments: &[&Word]) -> bool {
     let is_program = |words: &[&Word], placeholder: &str| {
-        from_program(words).first().is_some_and(|word| word.text.contains(placeholder))
+        from_program(words).first().is_some_and(|word| word.text.contains(placeholder) || is_open(word))
     };
     match name {
         "find" => (1..arguments.len())
@@ -177,6 +189,37 @@ fn replacement<'a, 'b>(arguments: &'b [&'a Word]) -> Option<(&'a str, &'b [&'a W
     })
 }
 
+/// Returns whether a word is a number or a time, such as `5` of `timeout 5`, and no program.
+fn is_operand(word: &&Word) -> bool {
+    word.text.trim_end_matches(['s', 'm', 'h', 'd']).parse::<f64>().is_ok() || word.text.starts_with('-')
+}
+
+/// Returns whether a shell reads its commands from its input.
+fn reads_input(name: &str, arguments: &[&Word]) -> bool {
+    let is_input = |word: &str| matches!(word, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0");
+    if is_listed(". source", name) {
+        return arguments.first().is_some_and(|word| is_input(&word.text));
+    }
+    if !is_listed("bash dash fish ksh sh zsh", name) {
+        return false;
+    }
+    let mut words = arguments.iter().map(|word| word.text.as_str());
+    while let Some(word) = words.next() {
+        let letters = word.strip_prefix(['-', '+']).filter(|_| !is_input(word));
+        match letters {
+            Some("-rcfile" | "-init-file") => drop(words.next()),
+            Some(long) if long.starts_with('-') => {}
+            Some(letters) if letters.contains('c') => return false,
+            Some(letters) if letters.contains('s') => return true,
+            // The name of an option follows.
+            Some(letters) if letters.ends_with(['o', 'O']) => drop(words.next()),
+            Some(_) => {}
+            None => return is_input(word),
+        }
+    }
+    true
+}
+
 /// Returns the name of the program that a word names.
 fn program(word: &Word) -> &str {
     word.text.rsplit('/').next().unwrap_or_default()
@@ -187,11 +230,18 @@ impl Meaning {
         let given: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
         let is_dynamic = |text: &str| text.contains([OPEN, '$', '`', '\\']);
         if is_listed("xargs parallel", name) {
-            self.hides |= given.iter().any(|text| is_dynamic(text)) || given.iter().all(|text| text.starts_with('-'));
+            self.hides |= given.iter().any(|text| is_dynamic(text)) || from_program(arguments).iter().all(is_operand);
             self.adds_words = true;
             return;
         }
         self.sets_variables |= is_listed("eval source .", name);
+        if reads_input(name, arguments) {
+            match input {
+                Some(word) if !is_open(word) => self.texts.push(word.text.clone()),
+                _ => self.hides = true,
+            }
+            return;
+        }
         if given.iter().any(|text| text.contains(OPEN)) {
             self.hides = true;
             return;
