@@ -13,13 +13,14 @@ import "./styles/phone.css";
 import { App } from "./ui/app.js";
 import { loadLater } from "./ui/later.js";
 import { loadMarkdown } from "./ui/markdown.js";
+import { keepUnsent } from "./unsent.js";
 
 // Before the first paint, so that a dark page does not flash white.
 document.documentElement.dataset.theme = loadTheme();
 
 const root = document.getElementById("app");
 if (root) render(<App />, root);
-void start();
+void keepUnsent(start());
 void loadMarkdown();
 loadLater();
 

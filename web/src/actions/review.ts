@@ -2,7 +2,7 @@
  * Carries out the user's decisions on hunks, and undo and redo. Text that was typed before is sent to the engine first.
  */
 import type { Decision } from "../editor/handle.js";
-import { dependentsOf, type Step } from "../engine.js";
+import { dependentsOf, type Hunk, type Step } from "../engine.js";
 import { pendingHunks, plural } from "../hunk-text.js";
 import { keyName } from "../keys.js";
 import {
@@ -27,23 +27,42 @@ import { keptHunks, settleKept } from "./kept.js";
 import { refresh, refreshed } from "./refresh.js";
 import { readRuns } from "./run.js";
 
-/** Accepts or rejects one hunk. The focus moves to the hunk that takes its place. Returns whether it was done. */
+/**
+ * Accepts or rejects one hunk. The focus moves to the hunk that takes its place. Returns whether it was done: not if an
+ * earlier decision was on the same hunk.
+ */
 export async function decide(id: string, decision: Decision): Promise<boolean> {
   const path = review.value.files.find((file) => file.hunks.some((hunk) => hunk.id === id))?.path;
   if (path === undefined) return false;
+  const shown = pendingIn(path).find((hunk) => hunk.id === id);
   const restoreFocus = editor.rememberFocus(id);
   const done = await attempt(decision, async () => {
     const engine = currentEngine();
+    const now = shown && presentHunk(path, shown);
+    if (!now) return false;
     if (decision === "accept") {
-      await engine.accept([id], isContested(id), path);
+      await engine.accept([now.id], isContested(now.id), path);
       return true;
     }
     const inFile = await keptHunks(waiting.value.filter((file) => file.path === path));
-    const kept = inFile.filter((hunk) => hunk.id === id);
-    return kept.length > 0 ? settleKept(kept, "reject") : reject([id], path);
+    const kept = inFile.filter((hunk) => hunk.id === now.id);
+    return kept.length > 0 ? settleKept(kept, "reject") : reject([now.id], path);
   });
   if (done) restoreFocus();
   return done;
+}
+
+function pendingIn(path: string): readonly Hunk[] {
+  return pendingHunks(waiting.value.find((file) => file.path === path));
+}
+
+/** Returns the pending hunk that has taken the place of one. Text that the user typed into it has given it another id. */
+function presentHunk(path: string, shown: Hunk): Hunk | undefined {
+  const hunks = pendingIn(path);
+  const same = hunks.find((hunk) => hunk.id === shown.id);
+  const end = (hunk: Hunk): number => hunk.newStart + Math.max(hunk.newLines, 1);
+  const overlaps = (hunk: Hunk): boolean => hunk.newStart < end(shown) && shown.newStart < end(hunk);
+  return same ?? hunks.find((hunk) => hunk.keptByUser && overlaps(hunk));
 }
 
 /** Returns whether the user was shown that a hunk replaces their own lines. */
@@ -110,12 +129,17 @@ export function undoDecision(): Promise<void> {
   return step("Undid", "undo", true);
 }
 
-/** Steps that are under way. Each of them starts on the state that the one before left. */
-let stepping: Promise<void> = Promise.resolve();
+/** The last decision or step that is under way. Each of them starts on the state that the one before left. */
+let acting: Promise<unknown> = Promise.resolve();
+
+function inTurn<T>(action: () => Promise<T>): Promise<T> {
+  const done = acting.then(action);
+  acting = done.catch(() => undefined);
+  return done;
+}
 
 function step(verb: string, direction: "undo" | "redo", decisionsOnly = false): Promise<void> {
-  stepping = stepping.then(() => takeStep(verb, direction, decisionsOnly));
-  return stepping;
+  return inTurn(() => takeStep(verb, direction, decisionsOnly));
 }
 
 async function takeStep(verb: string, direction: "undo" | "redo", decisionsOnly: boolean): Promise<void> {
@@ -159,7 +183,11 @@ async function sendTyped(): Promise<void> {
 }
 
 /** Carries out a decision and reports its result. `action` returns false if the user cancelled, as this function does. */
-async function attempt(decision: Decision, action: () => Promise<boolean>): Promise<boolean> {
+function attempt(decision: Decision, action: () => Promise<boolean>): Promise<boolean> {
+  return inTurn(() => carryOut(decision, action));
+}
+
+async function carryOut(decision: Decision, action: () => Promise<boolean>): Promise<boolean> {
   try {
     await sendTyped();
     const before = totals.value.changes;

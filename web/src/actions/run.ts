@@ -105,6 +105,11 @@ export function enqueue(typed: string): void {
   spoken.value = `Queued. ${plural(queue.value.length, "message")} waiting.`;
 }
 
+/** Adds messages that waited before a reload of the page. */
+export function requeue(texts: readonly string[]): void {
+  queue.value = [...texts.map((text) => ({ id: ++nextQueued, text })), ...queue.value];
+}
+
 /** Takes a message out of the queue and returns its text. */
 function dequeue(id: number): string {
   const text = queue.value.find((each) => each.id === id)?.text ?? "";
@@ -119,7 +124,11 @@ export function withdrawQueued(id: number): void {
 
 /** Returns a queued message to the message box. */
 export function editQueued(id: number): void {
-  const text = dequeue(id);
+  addToDraft(dequeue(id));
+}
+
+/** Adds a text to the message box. */
+export function addToDraft(text: string): void {
   draft.value = draft.value.trim() === "" ? text : `${draft.value}\n${text}`;
 }
 

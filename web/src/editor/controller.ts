@@ -417,7 +417,9 @@ export class EditorController {
 
   /** Takes the place of the browser's own undo, whose order has no decisions and no edits of the agent. */
   #browserUndo(event: InputEvent): boolean {
-    if (event.inputType === "historyUndo") this.#hooks.undo();
+    // The browser would undo in the text behind a dialog.
+    if (document.querySelector("dialog[open]")) event.preventDefault();
+    else if (event.inputType === "historyUndo") this.#hooks.undo();
     else if (event.inputType === "historyRedo") this.#hooks.redo();
     else return false;
     event.preventDefault();

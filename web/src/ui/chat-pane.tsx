@@ -2,11 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { allChats, chatTitle, openChat } from "../actions/conversations.js";
+import { addToDraft } from "../actions/run.js";
 import type { Entry, ToolEntry } from "../chat-state.js";
 import { plural, signed } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
 import { forgottenProvider, serverOf } from "../settings.js";
-import { chat, conversation, dialog, draft, opening, project, runTimes, settings, totals } from "../store.js";
+import { chat, conversation, dialog, opening, project, runTimes, settings, totals } from "../store.js";
 import { Composer } from "./composer.js";
 import { EntryView } from "./entries.js";
 import { examples } from "./examples.js";
@@ -212,7 +213,7 @@ function Welcome() {
               class="chip"
               type="button"
               onClick={() => {
-                draft.value = text;
+                addToDraft(text);
                 document.querySelector<HTMLElement>(".composer textarea")?.focus();
               }}
             >

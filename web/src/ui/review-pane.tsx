@@ -101,9 +101,16 @@ function Toolbar({ files, filtered }: Shown) {
   const [added, removed] = [sum(hunks, "added"), sum(hunks, "removed")];
   const ids = hunks.map((hunk) => hunk.id);
   const what = bulkSummary(files, hunks);
-  const act = (kind: Decision): void => {
-    if (filtered) void decideTogether(ids, kind);
-    else void (kind === "accept" ? acceptAll() : rejectAll());
+  const act = async (kind: Decision): Promise<void> => {
+    // Keys that were pressed before the button come first.
+    await acting;
+    const left = new Set(pendingIds());
+    if (!filtered) await (kind === "accept" ? acceptAll() : rejectAll());
+    else
+      await decideTogether(
+        ids.filter((id) => left.has(id)),
+        kind,
+      );
   };
   const { sideBySide } = options.value;
   return (
@@ -158,7 +165,7 @@ interface BulkProps {
   readonly text: string;
   /** The effect of the button, in words. */
   readonly what: string;
-  readonly act: (kind: Decision) => void;
+  readonly act: (kind: Decision) => Promise<void>;
 }
 
 /** A button that decides on many changes. It says what it will touch before it is pressed. */
@@ -177,7 +184,7 @@ function BulkButton({ kind, text, what, act }: BulkProps) {
       onMouseLeave={point(null)}
       onFocus={point(kind)}
       onBlur={point(null)}
-      onClick={() => act(kind)}
+      onClick={() => void act(kind)}
     >
       {text}
     </button>
@@ -315,7 +322,9 @@ function FileSection({ file, filtered }: { file: ReviewFile; filtered: boolean }
     collapsed.value = next;
   };
   const decideFile = async (kind: Decision): Promise<void> => {
-    const ids = hunks.map((hunk) => hunk.id);
+    await acting;
+    const left = new Set(pendingIds());
+    const ids = hunks.map((hunk) => hunk.id).filter((id) => left.has(id));
     const next = cardAfter(file.path);
     if (filtered) await decideTogether(ids, kind);
     else await (kind === "accept" ? acceptAll(file.path) : rejectAll(file.path));

@@ -1,0 +1,38 @@
+/** Keeps the message that is being written, and the queued ones, over a reload of the tab. */
+import { effect } from "@preact/signals";
+import { requeue } from "./actions/run.js";
+import { draft, queue } from "./store.js";
+
+const KEY = "emend.unsent";
+
+interface Unsent {
+  readonly draft: string;
+  readonly queue: readonly string[];
+}
+
+function read(): Unsent | null {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEY) ?? "null");
+  } catch {
+    // A browser may refuse the storage.
+    return null;
+  }
+}
+
+/** Brings back what the tab had before a reload, once `opened` is done, and keeps it from then on. */
+export async function keepUnsent(opened: Promise<void>): Promise<void> {
+  const before = read();
+  await opened.catch(() => undefined);
+  if (before) {
+    if (draft.value === "") draft.value = before.draft;
+    requeue(before.queue);
+  }
+  effect(() => {
+    const unsent: Unsent = { draft: draft.value, queue: queue.value.map((each) => each.text) };
+    try {
+      sessionStorage.setItem(KEY, JSON.stringify(unsent));
+    } catch {
+      // Too large, or refused: only a reload would lose it.
+    }
+  });
+}
