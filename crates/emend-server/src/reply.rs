@@ -22,8 +22,15 @@ pub(crate) fn json(reply: &ApiResponse) -> Response<Body> {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = with_body(status, "application/json", reply.body.to_string());
     set(response.headers_mut(), header::CACHE_CONTROL, "no-store");
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(LIMIT_SECONDS));
+    }
     response
 }
+
+/// Seconds after which a client may try again at a limit of the service, such as on running jobs. The time at which a job
+/// ends is not known.
+const LIMIT_SECONDS: u64 = 30;
 
 /// Returns an error with a status that is not that of its code.
 pub(crate) fn error(status: StatusCode, code: Code, message: impl Into<String>) -> Response<Body> {

@@ -186,12 +186,13 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     fn undone(&self) -> Vec<u64>;
 
     /// Redoes the changes of the last undo that is not redone yet. There are none if commands ran since. A path that has
-    /// another state than the undo left stays as it is; a later redo tries it again.
+    /// another state than the undo left stays as it is, and a later redo tries it again. `logged` are the texts that line
+    /// logs redo; what the keeper leaves alone of them is theirs.
     ///
     /// # Errors
     ///
     /// The disk fails; some paths may be changed.
-    fn redo(&self) -> BoxFuture<'_, Result<KeptRestored, EnvError>>;
+    fn redo<'a>(&'a self, logged: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<KeptRestored, EnvError>>;
 }
 
 /// A change that a command in a copy made and that does not wait for review.

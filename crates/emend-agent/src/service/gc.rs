@@ -1,7 +1,9 @@
 //! Purging of ended jobs, and the limits on sessions and on jobs that have not ended.
 //!
-//! Only jobs that have completed, failed or been cancelled are purged. Each purge is an event of its session, so nothing
+//! Only jobs that have completed, failed or been cancelled are purged, and none with edits in review. Each purge is an event of its session, so nothing
 //! disappears silently. Sessions and conversations are never purged.
+
+use std::collections::BTreeSet;
 
 use serde_json::json;
 
@@ -13,14 +15,16 @@ use super::store::SessionQuery;
 use super::time::Timestamp;
 use crate::error_code::Code;
 
-/// Returns the ids of the jobs to purge: those past their time, and the oldest beyond the maximum number.
-fn expired(jobs: &[JobRecord], limits: &ServiceLimits, now: Timestamp) -> Vec<String> {
+/// Returns the ids of the jobs to purge: those past their time, and the oldest beyond the maximum number. A job that failed
+/// or was cancelled stays as long as edits of its runs are `pending`.
+fn expired(jobs: &[JobRecord], limits: &ServiceLimits, now: Timestamp, pending: &BTreeSet<u64>) -> Vec<String> {
     let ttl_ms = limits.completed_ttl_hours.saturating_mul(3_600_000);
     let is_old =
         |job: &JobRecord| ttl_ms > 0 && job.finished_at.is_some_and(|end| now.0.saturating_sub(end.0) >= ttl_ms);
     let mut purged: Vec<String> = Vec::new();
     let mut n_kept = jobs.len();
-    for job in jobs.iter().filter(|job| job.status.is_terminal()) {
+    let is_over = |job: &&JobRecord| job.status.is_terminal() && !job.runs.iter().any(|run| pending.contains(run));
+    for job in jobs.iter().filter(is_over) {
         let too_many = limits.max_jobs_per_session > 0 && n_kept as u64 > limits.max_jobs_per_session;
         if is_old(job) || too_many {
             purged.push(job.job_id.clone());
@@ -34,7 +38,10 @@ impl Inner {
     /// Purges jobs of one session.
     pub(super) async fn purge_session(&self, session_id: &str) -> ApiResult<()> {
         let jobs = self.store.jobs(session_id).await?;
-        let expired = expired(&jobs, &self.limits, self.now());
+        if expired(&jobs, &self.limits, self.now(), &BTreeSet::new()).is_empty() {
+            return Ok(());
+        }
+        let expired = expired(&jobs, &self.limits, self.now(), &self.workspace.runs_with_pending());
         if expired.is_empty() {
             return Ok(());
         }
@@ -139,6 +146,7 @@ mod tests {
             job_id: id.to_owned(),
             status,
             finished_at: end,
+            runs: if id == "failed" { vec![6, 7] } else { vec![5] },
             ..JobRecord::default()
         };
         let hour = 3_600_000;
@@ -160,7 +168,15 @@ mod tests {
         for (ttl, max, expected) in table {
             let limits =
                 ServiceLimits { completed_ttl_hours: ttl, max_jobs_per_session: max, ..ServiceLimits::default() };
-            assert_eq!(expired(&jobs, &limits, Timestamp(11 * hour)), expected, "{ttl} h, at most {max}");
+            let none = BTreeSet::new();
+            assert_eq!(expired(&jobs, &limits, Timestamp(11 * hour), &none), expected, "{ttl} h, at most {max}");
         }
+        let limits = ServiceLimits { completed_ttl_hours: 1, max_jobs_per_session: 1, ..ServiceLimits::default() };
+        let pending = BTreeSet::from([7]);
+        assert_eq!(
+            expired(&jobs, &limits, Timestamp(11 * hour), &pending),
+            ["old", "new"],
+            "edits of one are in review"
+        );
     }
 }

@@ -48,9 +48,15 @@ impl Inner {
     async fn settle_all(&self, what: &str, done: Option<Application<'_>>) -> ApiResult<()> {
         let pending = self.workspace.runs_with_pending();
         for job in self.store.open_jobs().await? {
-            if job.status == JobStatus::AwaitingReview {
-                let done = done.as_ref().filter(|done| done.job_id == job.job_id);
-                self.settle_job(&job, &pending, what, done).await?;
+            let done = done.as_ref().filter(|done| done.job_id == job.job_id);
+            match job.status {
+                JobStatus::AwaitingReview => self.settle_job(&job, &pending, what, done).await?,
+                // The user may decide while the agent works, or waits for an answer.
+                _ if !job.runs.is_empty() => {
+                    let data = json!({ "by": what, "revision": self.workspace.revision() });
+                    self.job_event(&job.job_id, "review.updated", data).await?;
+                }
+                _ => {}
             }
         }
         self.store.save_edits().await?;

@@ -201,7 +201,7 @@ impl Session {
         self.core.settings().model
     }
 
-    /// Returns the number of the newest run in the workspace, to which its edits belong; 0 before the first.
+    /// Returns the number that the present or last run has in the workspace, to which its edits belong; 0 before it has one.
     #[must_use]
     pub fn last_run(&self) -> u64 {
         self.core.status().run_id

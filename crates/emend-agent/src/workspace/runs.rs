@@ -181,6 +181,9 @@ impl Workspace {
             let undone_at = last.iter().flatten().filter_map(|path| state.files.get(path));
             let undone_at = undone_at.map(|entry| entries(&entry.log, Origin::User)).max();
             let edited_at = state.files.values().map(|entry| entries(&entry.log, Origin::Agent)).max();
+            // A later command also ends the redo of what was undone before it, whole.
+            let commands = self.keeper().map(FileKeeper::runs).unwrap_or_default();
+            let edited_at = edited_at.max(commands.into_iter().map(|run| run.at_ms).max());
             // A later run of the agent ends the list, as an edit of the user does.
             if undone_at.is_some() && edited_at > undone_at {
                 return Err(nothing());
@@ -200,7 +203,7 @@ impl Workspace {
         }
         if let Some(keeper) = self.keeper().filter(|_| redoes_kept) {
             let _writing = self.enter().await?;
-            let KeptRestored { restored, kept } = keeper.redo().await.map_err(WorkspaceError::from)?;
+            let KeptRestored { restored, kept } = keeper.redo(&self.with_logs()).await.map_err(WorkspaceError::from)?;
             redone.restored = set_of(redone.restored.drain(..).chain(restored)).into_iter().collect();
             redone.kept = kept.into_iter().filter(|path| !redone.restored.contains(path)).collect();
         }
@@ -211,9 +214,16 @@ impl Workspace {
     pub(super) async fn finish_redo(&self) -> Result<(), WorkspaceError> {
         let _writing = self.enter().await?;
         if let Some(keeper) = self.keeper() {
-            keeper.redo().await?;
+            keeper.redo(&self.with_logs()).await?;
         }
         Ok(())
+    }
+
+    /// Returns the files that have line logs with changes of the agent.
+    fn with_logs(&self) -> BTreeSet<FilePath> {
+        let state = self.state();
+        let is_agents = |log: &LineLog| log.changes().any(|change| change.origin == Origin::Agent);
+        state.files.iter().filter(|(_, entry)| is_agents(&entry.log)).map(|(path, _)| path.clone()).collect()
     }
 
     /// Returns the runs that the last undo in `paths` undid. In a browser it returns none.

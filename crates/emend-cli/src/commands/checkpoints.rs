@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 use emend_agent::environment::{FilePath, KeptPreview};
 use emend_agent::error_code::Code;
-use emend_agent::workspace::{FinishedStep, Mode, RollbackMode, RollbackRequest, RolledBackFile, UndoneRun};
+use emend_agent::workspace::{
+    FinishedStep, Mode, ReviewError, RollbackMode, RollbackRequest, RolledBackFile, UndoneRun,
+};
 use serde_json::json;
 
 use super::review::ask_on_stdin;
@@ -230,7 +232,15 @@ pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
         runs.map(|run| run.run_id).collect::<BTreeSet<u64>>()
     };
     let before = on(project);
-    let redone = project.workspace.redo_runs().await?;
+    let redone = project.workspace.redo_runs().await.map_err(|error| match error {
+        ReviewError::Contested { path, .. } => {
+            let path = shown(&path);
+            let message =
+                format!("nothing was redone: since the undo, {path} was changed at the same lines or made anew");
+            Failure::new(Code::Conflict, message)
+        }
+        error => error.into(),
+    })?;
     project.save()?;
     let kept = Blocked::all(project, &redone.kept).await;
     if redone.restored.is_empty() {

@@ -71,7 +71,11 @@ fn redo_after_a_conversion_of_line_endings_is_a_conflict() {
     fs::write(project.path("a.txt"), b"alpha 1\r\nalpha 2\r\nalpha 3\r\n").unwrap();
     let outcome = project.run(&["redo"]);
     assert_eq!(outcome.status, 1);
-    assert!(outcome.stderr.contains("error [conflict]: a.txt was changed"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("error [conflict]: nothing was redone: since the undo, a.txt"),
+        "{}",
+        outcome.stderr
+    );
     assert_eq!(project.read("a.txt"), "alpha 1\r\nalpha 2\r\nalpha 3\r\n");
 }
 

@@ -97,7 +97,7 @@ fn a_redo_does_not_join_a_created_text_with_one_of_the_user() {
     project.run(&["run", "run echo theirs > new.txt", "--allow", "shell"]).assert_ok();
     project.run(&["undo"]).assert_ok();
     fs::write(project.path("new.txt"), "mine\n").unwrap();
-    check_refused(&project.run(&["redo"]), "conflict", &["new.txt"]);
+    check_refused(&project.run(&["redo"]), "conflict", &["nothing was redone", "new.txt was changed"]);
     assert_eq!(project.read("new.txt"), "mine\n");
 }
 

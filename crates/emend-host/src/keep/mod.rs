@@ -247,11 +247,11 @@ impl Keeper {
     }
 
     /// Redoes the last undo.
-    pub(crate) fn redo(&mut self, files: &RootFiles) -> io::Result<KeptRestored> {
+    pub(crate) fn redo(&mut self, files: &RootFiles, logged: &BTreeSet<FilePath>) -> io::Result<KeptRestored> {
         if !self.directory.exists() {
             return Ok(KeptRestored::default());
         }
-        self.with(files, |loaded| loaded.redo(files))
+        self.with(files, |loaded| loaded.redo(files, logged))
     }
 }
 

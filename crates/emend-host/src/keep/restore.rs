@@ -355,6 +355,10 @@ impl Restore<'_> {
                 if found.is_some_and(|found| stamp(&found).links > 1) && switch.from.is_some() {
                     write_through(&parent, &name, &content)?;
                 } else {
+                    let is_file = |found: &Stat| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+                    let is_users = |found: &Stat| switch.from.is_some_and(|from| from.mode != mode_of(found));
+                    let mode = found.filter(is_file).filter(is_users).map_or(to.mode, |found| mode_of(&found));
+                    let to = &Node { mode, ..to.clone() };
                     in_writable(&parent, || self.write(&parent, switch.path, to, &content))?;
                     self.n_written += 1;
                 }

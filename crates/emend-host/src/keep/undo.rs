@@ -79,7 +79,9 @@ impl Loaded {
                 }
             }
             UndoStep::AfterLogs => {
-                self.record.restore_modes(files, runs, logged)?;
+                // A text that stays as it is keeps its mode bits, too.
+                let restored = logged.difference(left).cloned().collect();
+                self.record.restore_modes(files, runs, &restored)?;
                 // Edits of a later run than the undone ones were made after that undo, and end its redo.
                 let is_later = runs.iter().max() > self.record.undone_runs().last();
                 let ends_redo = !self.record.undone.is_empty() && !logged.is_empty() && is_later;
@@ -130,7 +132,7 @@ impl Loaded {
         Ok(restored)
     }
 
-    pub(super) fn redo(&mut self, files: &RootFiles) -> io::Result<KeptRestored> {
+    pub(super) fn redo(&mut self, files: &RootFiles, logged: &BTreeSet<FilePath>) -> io::Result<KeptRestored> {
         let Some(Undone { commands, untouched }) = self.record.undone.last().cloned() else {
             return Ok(KeptRestored::default());
         };
@@ -145,6 +147,10 @@ impl Loaded {
                 recorded.changes.iter().filter(|change| !untouched.contains(&change.path)).map(forwards).collect();
             let places = Places::of(files, &self.aside);
             outcome.take(&switches, &restore(places, &mut self.pack, &switches)?);
+            let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
+            recorded.changes.iter().filter(is_logged).for_each(|change| {
+                outcome.kept.remove(&change.path);
+            });
         }
         let kept = outcome.kept.clone();
         self.append(Line::Switch { commands, is_on: true, untouched: BTreeSet::new(), kept })?;

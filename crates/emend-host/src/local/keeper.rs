@@ -92,8 +92,9 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).undone(&self.files)
     }
 
-    fn redo(&self) -> BoxFuture<'_, Result<KeptRestored, EnvError>> {
-        self.run("restoring kept files", Keeper::redo)
+    fn redo<'a>(&'a self, logged: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
+        let logged = logged.clone();
+        self.run("restoring kept files", move |keeper, files| keeper.redo(files, &logged))
     }
 }
 

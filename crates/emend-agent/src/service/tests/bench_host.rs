@@ -23,6 +23,7 @@ use crate::service::{
 use crate::session::SessionBuilder;
 use crate::session::tests::{Answer, events_of};
 use crate::store::{MemStore, Store};
+use crate::test_support::Interleaved;
 use crate::tool::Tool;
 use crate::workspace::{Mode, Workspace};
 
@@ -209,6 +210,15 @@ impl Bench {
             jobs: None,
         };
         Self::open(disk, limits)
+    }
+
+    /// Returns a service over files whose operations wait.
+    pub(super) fn waiting(fixture: &str) -> Self {
+        let Disk { files, store, conversations, counter, jobs, .. } = Self::new(fixture).disk;
+        let environment = Interleaved::new(&files, 2) as Shared<dyn ExecutionEnvironment>;
+        let clock = Shared::clone(&counter) as Shared<dyn Clock>;
+        let workspace = Shared::new(Workspace::new(environment, Mode::Staged, clock));
+        Self::open(Disk { files, workspace, store, conversations, counter, jobs }, ServiceLimits::default())
     }
 
     /// Returns a service whose store of conversations also keeps sessions, jobs and line logs.

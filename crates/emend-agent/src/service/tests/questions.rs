@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::Bench;
 use crate::service::{Budget, ServiceLimits};
 use crate::session::tests::Answer;
+use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -101,6 +102,24 @@ fn one_confirmation_allows_the_edits_of_a_run() {
         bench.work().await;
         assert_eq!(job(&bench, &id).await["status"], "completed");
         assert_eq!(bench.disk("notes.md"), "1\n2\n");
+    });
+}
+
+#[test]
+fn a_decision_during_a_job_is_an_event_of_it() {
+    covers("service.events");
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let id = session(&bench, json!({})).await;
+        let ask = ("clarify_user", json!({ "question": "Go on?" }));
+        bench.script().push([Answer::Call(vec![edit("one", "1")]), Answer::Call(vec![ask])]);
+        let job = bench.run(&id, "count").await;
+        bench.work().await;
+        assert_eq!(self::job(&bench, &job).await["status"], "waiting_for_user");
+        let n_events = bench.kinds(&job).await.len();
+        let (status, body) = bench.post("/api/agent/decisions", json!({ "decision": "accept", "all": true })).await;
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(bench.kinds(&job).await[n_events..], ["review.updated"]);
     });
 }
 

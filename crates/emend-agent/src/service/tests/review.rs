@@ -57,6 +57,41 @@ impl Reviewed {
 }
 
 #[test]
+fn a_job_has_the_runs_of_its_own_edits_alone() {
+    covers("service.jobs");
+    block_on(async {
+        let bench = Bench::waiting(FILES);
+        let session = bench.session(json!({ "model": "script" })).await;
+        let mut jobs = Vec::new();
+        for (calls, instruction) in [
+            (vec![edit("a.md", "2\n", "two\n")], "first"),
+            (vec![edit("b.md", "x", "X")], "second"),
+            (Vec::new(), "hello"),
+        ] {
+            if !calls.is_empty() {
+                bench.script().push([Answer::Call(calls)]);
+            }
+            bench.script().push([Answer::Say("Done.")]);
+            jobs.push(bench.run(&session, instruction).await);
+            bench.work().await;
+        }
+        let status = async |job: &str| bench.get(&format!("/api/agent/jobs/{job}")).await.1["status"].clone();
+        let [first, second, last] = &jobs[..] else { unreachable!() };
+        assert_eq!((status(first).await, status(second).await), (json!("awaiting_review"), json!("awaiting_review")));
+        assert_eq!(status(last).await, "completed", "it has changed nothing");
+        // An application decides on the hunks of its job, and on no others.
+        let (_, review) = bench.get(&format!("/api/agent/review?job_id={second}")).await;
+        let hunk = &review["files"][0]["hunks"][0]["hunk_id"];
+        assert_eq!((review["files"].as_array().unwrap().len(), &review["files"][0]["file_path"]), (1, &json!("b.md")));
+        let body = json!({ "session_id": session, "job_id": second, "accepted_hunk_ids": [hunk] });
+        assert_eq!(bench.post("/api/agent/apply", body).await.0, 200);
+        assert_eq!((status(first).await, status(second).await), (json!("awaiting_review"), json!("completed")));
+        let (_, review) = bench.get(&format!("/api/agent/review?job_id={first}")).await;
+        assert_eq!(review["files"][0]["hunks"].as_array().map(Vec::len), Some(1));
+    });
+}
+
+#[test]
 fn the_bundle_has_patches_and_the_edits_whatever_tool_made_them() {
     covers("service.edits");
     block_on(async {

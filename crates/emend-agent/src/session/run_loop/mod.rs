@@ -124,6 +124,11 @@ async fn process(
     cancel: &CancelToken,
     preemption: &Preemption<'_>,
 ) -> EndReason {
+    // Until the run begins, nothing may be taken for a part of the run before it.
+    core.status().run_id = match &start {
+        Start::Message(_) => 0,
+        Start::Again { run_id } => *run_id,
+    };
     if let Start::Message(content) = &start {
         core.emitter.emit(EventKind::UserInput { content: content.clone() });
     }

@@ -167,8 +167,76 @@ fn a_full_store_still_knows_which_changes_an_undo_left_in_effect() {
     let open = project.open();
     let lost: Vec<usize> = open.workspace.runs().iter().map(|run| run.lost.len()).collect();
     assert_eq!(lost, [1, 0], "the first command was dropped, and the record was written anew");
+    // A later undo is about the rest alone: the user may delete again what the first one restored.
+    fs::remove_file(project.path("key")).unwrap();
     assert_eq!(refused(&open), (vec!["made.bin".to_owned()], true));
+    assert!(!project.path("key").exists());
+    put_back(&project, "key", &before, b"secret\n");
     fs::write(project.path("made.bin"), content).unwrap();
     assert_eq!(refused(&open), (vec![], false));
     check_same(&before, &project.tree());
+}
+
+#[test]
+fn redos_of_several_runs_pass_a_text_that_the_user_has_edited_elsewhere() {
+    let project = Project::usual();
+    let lines: String = (1..=20).map(|number| format!("{number}\n")).collect();
+    fs::write(project.path("n"), &lines).unwrap();
+    let open = project.open();
+    for command in ["sed -i s/^2$/two/ n; chmod 700 n", "sed -i s/^8$/eight/ n; printf 'x\\0' > b.bin", "rm key"] {
+        open.shell(command);
+    }
+    let text = fs::read_to_string(project.path("n")).unwrap();
+    fs::write(project.path("n"), format!("{text}mine\n")).unwrap();
+    let after = project.tree();
+    for run in [3, 2, 1] {
+        block_on(open.workspace.undo_runs(&[run])).unwrap();
+    }
+    assert_eq!(fs::read_to_string(project.path("n")).unwrap(), format!("{lines}mine\n"));
+    for run in 1..=3 {
+        let redone = block_on(open.workspace.redo_runs()).unwrap();
+        assert_eq!(redone.kept, [], "redo of run {run}");
+    }
+    check_same(&after, &project.tree());
+    assert!(block_on(open.workspace.redo_runs()).is_err());
+}
+
+#[test]
+fn a_later_command_ends_every_redo() {
+    for later in ["printf y >> b.bin", "echo more >> a.txt"] {
+        let project = Project::usual();
+        let open = project.open();
+        open.shell("echo m >> a.txt; printf x >> b.bin");
+        std::thread::sleep(Duration::from_millis(2));
+        open.undo();
+        std::thread::sleep(Duration::from_millis(2));
+        open.shell(later);
+        let before = project.tree();
+        assert!(block_on(open.workspace.redo_runs()).is_err(), "half of the run would come back: {later}");
+        check_same(&before, &project.tree());
+    }
+}
+
+#[test]
+fn an_undo_keeps_mode_bits_that_the_user_has_set() {
+    for (path, is_refused) in [("b.bin", false), ("a.txt", false), ("a.txt", true)] {
+        let project = Project::usual();
+        let open = project.open();
+        open.shell("printf x >> b.bin; echo more >> a.txt; chmod 755 a.txt b.bin");
+        set_mode(&project, path, 0o600);
+        if is_refused {
+            fs::write(project.path(path), "mine\n").unwrap();
+        }
+        open.undo();
+        assert_eq!(project.tree()[path].0 & 0o7777, 0o600, "{path}, refused: {is_refused}");
+        block_on(open.workspace.redo_runs()).unwrap();
+        assert_eq!(project.tree()[path].0 & 0o7777, 0o600, "{path} after the redo, refused: {is_refused}");
+    }
+    // Without a change by the user, a refused undo of the text leaves the mode bits as well.
+    let project = Project::usual();
+    let open = project.open();
+    open.shell("chmod 755 a.txt; echo 2 > a.txt");
+    fs::write(project.path("a.txt"), "mine\n").unwrap();
+    assert_eq!(refused(&open).0, ["a.txt"]);
+    assert_eq!(project.tree()["a.txt"].0 & 0o7777, 0o755);
 }

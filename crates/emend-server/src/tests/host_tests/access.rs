@@ -1,5 +1,7 @@
 //! Hosts, origins, tokens, cookies, rates and request ids.
 
+use emend_agent::error_code::Code;
+use emend_agent::service::ApiError;
 use serde_json::Value;
 
 use crate::ServerLimits;
@@ -172,6 +174,15 @@ async fn the_number_of_streams_is_bounded() {
     let bench = Bench::with(limits, None, "127.0.0.1:8080");
     let reply = bench.send("GET", "/api/agent/stream", Value::Null).await;
     assert_eq!((reply.status, reply.header("retry-after")), (429, "2"));
+}
+
+#[test]
+fn every_limit_of_the_service_says_when_to_try_again() {
+    for (code, expected) in [(Code::LimitReached, Some("30")), (Code::Conflict, None), (Code::NotFound, None)] {
+        let reply = crate::reply::json(&ApiError::new(code, "no").response());
+        let after = reply.headers().get("retry-after").map(|after| after.to_str().unwrap());
+        assert_eq!((reply.status().as_u16() == 429, after), (expected.is_some(), expected), "{code:?}");
+    }
 }
 
 #[tokio::test]
