@@ -132,6 +132,13 @@ pub(crate) async fn rollback_scoped(root: &Start, run: u64, check: bool) -> Resu
     if !check {
         project.save()?;
     }
+    let others = project.workspace.other_changes_of_runs(&[run]).await?;
+    if !others.is_empty() {
+        let paths: Vec<String> = others.iter().map(|change| shown(&change.path)).collect();
+        let advice = format!("to undo that and all later runs: emend rollback {run}");
+        let line = format!("kept the changes that are not of texts: {}; {advice}", listed(&paths));
+        writeln!(stdout, "{}", folded(&line))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -115,3 +115,14 @@ fn mode_bits_that_the_user_changed_are_named() {
     by_user(0o600);
     project.run(&["undo"]).assert_ok();
 }
+
+#[test]
+fn a_scoped_rollback_names_what_it_does_not_undo() {
+    let project = project();
+    for more in [&["--check"][..], &[]] {
+        let scoped = project.run(&[&["rollback", "1", "--scoped"][..], more].concat());
+        let line = "kept the changes that are not of texts: b.bin; to undo that and all later runs: emend rollback 1";
+        assert!(scoped.assert_ok().stdout.contains(line), "{more:?}: {}", scoped.stdout);
+    }
+    assert_eq!((project.read("a.txt").as_str(), fs::read(project.path("b.bin")).unwrap()), ("one\n", b"c\0d".to_vec()));
+}

@@ -8,7 +8,6 @@ mod jobs;
 mod questions;
 mod resuming;
 mod review;
-mod routing;
 mod saving;
 mod scenario;
 

@@ -1,12 +1,12 @@
 //! The router of a session's model: its choices with their reasons in the trace of the job.
+//!
+//! A module for browsers does not check edits before the choice, so these tests run natively.
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
-use super::Bench;
+use super::super::Bench;
 use crate::session::tests::Answer;
-#[cfg(target_family = "wasm")]
-use wasm_bindgen_test::wasm_bindgen_test as test;
 
 const NOTES: &str = "//- notes.md\none\ntwo\n";
 const RENAME: &str = "rename two to zwei in notes.md";
