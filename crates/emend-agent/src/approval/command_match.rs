@@ -56,10 +56,33 @@ fn matches(pattern: &str, text: &str) -> bool {
 /// another order, joined or split.
 pub(super) fn concerns(pattern: &str, command: &SimpleCommand) -> bool {
     let pattern = spaced(pattern);
+    if let [words] = &command.runs[..]
+        && !command.hides
+        && only_mentions(words)
+    {
+        return runs_program(&pattern, words);
+    }
     let runs_joined = |joined: String| command.runs.iter().any(|words| runs_program(&joined, words));
     is_in_text(&pattern, &command.text)
         || command.runs.iter().any(|words| has_words(&pattern, words))
         || joined(&pattern).is_some_and(runs_joined)
+}
+
+/// Programs that print or search for the text of their arguments.
+const TEXT_PROGRAMS: &str = "echo egrep fgrep grep printf";
+
+/// Subcommands of git that take a text, such as a message, and run no program that it names.
+const TEXT_SUBCOMMANDS: &str = "blame commit grep log show tag";
+
+/// Returns whether a command only prints, finds or stores the text of its arguments. Commands that stand in the arguments,
+/// such as `$(git push)`, are commands of their own.
+fn only_mentions(words: &[String]) -> bool {
+    let is_listed = |list: &str, word: &String| list.split(' ').any(|listed| listed == word);
+    match words {
+        [program, subcommand, ..] if program == "git" => is_listed(TEXT_SUBCOMMANDS, subcommand),
+        [program, ..] => is_listed(TEXT_PROGRAMS, program),
+        [] => false,
+    }
 }
 
 /// Returns whether a line that cannot be read seems to have a command that `pattern` is about.
@@ -176,5 +199,5 @@ pub(super) fn may_be(pattern: &str, command: &SimpleCommand) -> bool {
         let at = words.iter().position(is_program);
         has_with_options(pattern, words, true) || at.is_some_and(|at| words[at + 1..].iter().any(may_become))
     };
-    command.hides || command.runs.iter().any(may_run)
+    command.hides || command.runs.iter().filter(|words| !only_mentions(words)).any(may_run)
 }

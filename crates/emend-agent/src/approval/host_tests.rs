@@ -59,6 +59,13 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "git 3<&0 push",
         ">/dev/null git push",
         "sh -c 'git >/dev/null push'",
+        // Commands inside of a text that is only printed.
+        "echo $(git push)",
+        "echo \"$(git push)\"",
+        "printf '%s' \"$(git  push)\"",
+        "git commit -m \"$(git push)\"",
+        "grep x $(git push o)",
+        "echo a; git push",
         // The program of a subcommand has a name of its own.
         "git-push",
         "/usr/lib/git-core/git-push o HEAD:x",
@@ -150,6 +157,13 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "find . -name '*.rs' -exec wc -l {} +",
         "ls | xargs -I{} mv {} old/",
         "ls | xargs -I % cp % old/%",
+        // A text that is printed, searched for or stored is no command.
+        "echo git push",
+        "git commit -m 'git push later'",
+        "git tag -m 'git push' v1",
+        "git log --grep 'git push'",
+        "grep -rn 'git push' .",
+        "printf 'git push\\n' > notes",
         "timeout 5 cargo test",
         "timeout 5 echo a \"$HOME\"",
         "bash -o pipefail build.sh",
