@@ -157,7 +157,7 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "find . -name '*.rs' -exec wc -l {} +",
         "ls | xargs -I{} mv {} old/",
         "ls | xargs -I % cp % old/%",
-        // A text that is printed, searched for or stored is no command.
+        // A text that is only printed, searched for or stored does not run.
         "echo git push",
         "git commit -m 'git push later'",
         "git tag -m 'git push' v1",
