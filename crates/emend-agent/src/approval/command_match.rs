@@ -56,8 +56,11 @@ fn matches(pattern: &str, text: &str) -> bool {
 /// another order, joined or split.
 pub(super) fn concerns(pattern: &str, command: &SimpleCommand) -> bool {
     let pattern = spaced(pattern);
+    // A variable before the program can name another one, as GIT_EDITOR does.
     if let [words] = &command.runs[..]
         && !command.hides
+        && command.is_plain
+        && words.first().is_some_and(|program| command.text.starts_with(program.as_str()))
         && only_mentions(words)
     {
         return runs_program(&pattern, words);
@@ -68,19 +71,20 @@ pub(super) fn concerns(pattern: &str, command: &SimpleCommand) -> bool {
         || joined(&pattern).is_some_and(runs_joined)
 }
 
-/// Programs that print or search for the text of their arguments.
-const TEXT_PROGRAMS: &str = "echo egrep fgrep grep printf";
+/// Programs that search for the text of their arguments.
+const TEXT_PROGRAMS: &str = "egrep fgrep grep";
 
-/// Subcommands of git that take a text, such as a message, and run no program that it names.
-const TEXT_SUBCOMMANDS: &str = "blame commit grep log show tag";
+/// Subcommands of git that store a text. Others can print one into a pipe, or run it as a pager.
+const TEXT_SUBCOMMANDS: &str = "commit tag";
 
-/// Returns whether a command only prints, finds or stores the text of its arguments. Commands that stand in the arguments,
-/// such as `$(git push)`, are commands of their own.
+/// Returns whether a command only finds or stores the text of its arguments. Commands that stand in the arguments, such as
+/// `$(git push)`, are commands of their own.
 fn only_mentions(words: &[String]) -> bool {
     let is_listed = |list: &str, word: &String| list.split(' ').any(|listed| listed == word);
     match words {
         [program, subcommand, ..] if program == "git" => is_listed(TEXT_SUBCOMMANDS, subcommand),
-        [program, ..] => is_listed(TEXT_PROGRAMS, program),
+        // `--label` prints its value, for example into a pipe.
+        [program, rest @ ..] => is_listed(TEXT_PROGRAMS, program) && !rest.iter().any(|word| word.starts_with("--l")),
         [] => false,
     }
 }

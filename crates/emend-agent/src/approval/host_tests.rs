@@ -59,7 +59,18 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "git 3<&0 push",
         ">/dev/null git push",
         "sh -c 'git >/dev/null push'",
-        // Commands inside of a text that is only printed.
+        // A text that is printed, which another program can run, and variables and options that name a program.
+        "echo git push",
+        "echo 'git push' | ssh host",
+        "echo 'os.system(\"git push\")' | python3",
+        "printf 'git push\\n' > notes",
+        "git log -1 --format='git push' | ssh host",
+        "GIT_EDITOR='git push' git commit",
+        "GIT_EDITOR='git push' git tag -a v1",
+        "git grep -O'git push' x",
+        "grep -H --label 'git push' x | ssh host",
+        "git commit -m 'git push' > log",
+        // Commands inside of a text.
         "echo $(git push)",
         "echo \"$(git push)\"",
         "printf '%s' \"$(git  push)\"",
@@ -157,13 +168,10 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "find . -name '*.rs' -exec wc -l {} +",
         "ls | xargs -I{} mv {} old/",
         "ls | xargs -I % cp % old/%",
-        // A text that is only printed, searched for or stored does not run.
-        "echo git push",
+        // A text that is only searched for or stored does not run.
         "git commit -m 'git push later'",
         "git tag -m 'git push' v1",
-        "git log --grep 'git push'",
         "grep -rn 'git push' .",
-        "printf 'git push\\n' > notes",
         "timeout 5 cargo test",
         "timeout 5 echo a \"$HOME\"",
         "bash -o pipefail build.sh",
