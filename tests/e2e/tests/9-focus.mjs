@@ -19,6 +19,15 @@ async function manyChanges(page, url, count) {
   return app;
 }
 
+/** Presses keys with Alt in the editor, without a pause between them. */
+const pressAtOnce = (page, keys) =>
+  page.evaluate((all) => {
+    const editor = document.querySelector(".cm-content");
+    for (const key of all) {
+      editor.dispatchEvent(new KeyboardEvent("keydown", { key, altKey: true, bubbles: true, cancelable: true }));
+    }
+  }, keys);
+
 const focusIsOn = (page, selector) =>
   page.waitForFunction((wanted) => document.activeElement?.matches(wanted) === true, selector);
 
@@ -278,12 +287,7 @@ export const tests = {
     await app.editor.focus();
     for (let at = 0; at < here; at++) await page.keyboard.press("Alt+j");
     // Faster than the next file is shown.
-    await page.evaluate(() => {
-      const editor = document.querySelector(".cm-content");
-      for (const key of ["j", "y", "k", "n"]) {
-        editor.dispatchEvent(new KeyboardEvent("keydown", { key, altKey: true, bubbles: true, cancelable: true }));
-      }
-    });
+    await pressAtOnce(page, ["j", "y", "k", "n"]);
     await app.says("Rejected 1 change.");
     await page.waitForTimeout(100);
     assert.match(await app.changes(), /2/);
@@ -301,12 +305,7 @@ export const tests = {
     await app.bars.first().waitFor();
     await app.editor.focus();
     await page.keyboard.press("Alt+j");
-    await page.evaluate(() => {
-      const editor = document.querySelector(".cm-content");
-      for (const key of ["y", "n"]) {
-        editor.dispatchEvent(new KeyboardEvent("keydown", { key, altKey: true, bubbles: true, cancelable: true }));
-      }
-    });
+    await pressAtOnce(page, ["y", "n"]);
     await app.hunks(0);
     await app.says("2 left to review.");
     const text = await app.text();

@@ -1,7 +1,7 @@
 //! Purging of ended jobs, and the limits on sessions and on jobs that have not ended.
 //!
-//! Only jobs that have completed, failed or been cancelled are purged, and none with edits in review. Each purge is an event of its session, so nothing
-//! disappears silently. Sessions and conversations are never purged.
+//! Only jobs that have completed, failed or been cancelled are purged, and none with edits in review. Each purge is an
+//! event of its session, so nothing disappears silently. Sessions and conversations are never purged.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! Conflicts: changes of the agent at places that the user or another program has changed since.
 //!
 //! A change is **contested** if the user or another program has deleted a line that it deletes too, or the whole file, or
-//! has created the file that it creates, while the change was off the disk. Switching it on would put its lines beside the rival ones. Each side of a contested
-//! place is correct alone, so the reviewer has to choose.
+//! has created the file that it creates, while the change was off the disk. Switching it on would put its lines beside the
+//! rival ones. Each side of a contested place is correct alone, so the reviewer has to choose.
 
 use std::collections::BTreeSet;
 
