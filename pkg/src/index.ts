@@ -2,6 +2,7 @@
 
 export { Agent } from "./agent/agent.js";
 export type { Canvas } from "./agent/canvas.js";
+export type { AgentChange } from "./agent/changes.js";
 export type { EventFeed } from "./agent/event-feed.js";
 export type { Files } from "./agent/files.js";
 export type * from "./agent/options.js";

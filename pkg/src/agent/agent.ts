@@ -2,14 +2,17 @@
 
 /** The agent: one project, one model, one session, and the review of the model's edits. */
 
+import type { AgentHandle } from "../core.js";
 import { BusyError, ConfigError, EmendError, NotInitializedError } from "../errors.js";
 import { CustomTools } from "../host/custom-tools.js";
 import { listSessions, removeSession } from "../sessions/stores.js";
 import type { SessionStore, SessionSummary, Turn } from "../sessions/types.js";
 import { optionalFlag, optionsOf, requireOptions, requireText } from "../validate.js";
 import { coreModule, glue } from "../wasm/core.js";
+import type { Task } from "../wasm/instance.js";
 import { AgentBridge } from "./bridge.js";
 import { Canvas } from "./canvas.js";
+import { type AgentChange, Changes } from "./changes.js";
 import { prepare, senderOf } from "./create.js";
 import type { EventFeed } from "./event-feed.js";
 import { Files } from "./files.js";
@@ -36,6 +39,8 @@ import {
 } from "./settings.js";
 import type { Compaction, Review } from "./types.js";
 
+type DecisionKind = Extract<AgentChange, { kind: "decision" }>["action"];
+
 /** Proves that the constructor is called by {@link Agent.create}. */
 const CREATE = Symbol("create");
 
@@ -53,6 +58,7 @@ export class Agent {
   readonly canvas: Canvas;
 
   readonly #bridge: AgentBridge;
+  readonly #changes: Changes;
   readonly #tools: CustomTools;
   /** The options as the core has them, without functions. */
   #settings: Settings;
@@ -81,7 +87,8 @@ export class Agent {
     this.#open = open;
     this.#send = send;
     this.#asks = asks;
-    this.files = new Files(bridge);
+    this.#changes = new Changes((after) => bridge.subscribe(after));
+    this.files = new Files(bridge, (change) => this.#changes.tell(change));
     this.canvas = new Canvas(bridge);
   }
 
@@ -170,6 +177,7 @@ export class Agent {
     }
     const id = this.sessionId;
     await this.#bridge.callAsync((handle) => handle.resume(id, true, turns));
+    this.#changes.sessionOpened();
   }
 
   /**
@@ -183,6 +191,7 @@ export class Agent {
     this.#refuseIfBusy();
     const wanted = requireText("the id", id);
     await this.#bridge.callAsync((handle) => handle.resume(wanted, false, undefined));
+    this.#changes.sessionOpened();
   }
 
   /**
@@ -237,6 +246,14 @@ export class Agent {
   }
 
   /**
+   * Calls `listener` after each change of files, review or run. It is told that something changed; it reads what it needs,
+   * e.g. {@link review}. Returns the function that ends the subscription.
+   */
+  subscribe(listener: (change: AgentChange) => void): () => void {
+    return this.#changes.subscribe(listener);
+  }
+
+  /**
    * Shrinks the history that the model is sent. Outputs of old tool calls are dropped first.
    *
    * @throws {BusyError} during a run.
@@ -286,7 +303,7 @@ export class Agent {
   async accept(hunkIds: readonly string[], options: AcceptOptions = {}): Promise<Review> {
     const ids = requireIds(hunkIds);
     const over = optionalFlag("`over`", optionsOf(options, ["over"]).over);
-    return this.#bridge.change((handle) => handle.accept(ids, over));
+    return this.#decide("accept", (handle) => handle.accept(ids, over));
   }
 
   /**
@@ -301,7 +318,7 @@ export class Agent {
     const ids = requireIds(hunkIds);
     const { dependents: given = "refuse" } = optionsOf(options, ["dependents"]);
     const dependents = requireText("`dependents`", given);
-    return this.#bridge.change((handle) => handle.reject(ids, dependents));
+    return this.#decide("reject", (handle) => handle.reject(ids, dependents));
   }
 
   /**
@@ -311,7 +328,7 @@ export class Agent {
    */
   async acceptAll(path?: string): Promise<Review> {
     const file = await this.#reviewed(path);
-    return this.#bridge.change((handle) => handle.acceptAll(file));
+    return this.#decide("accept", (handle) => handle.acceptAll(file));
   }
 
   /**
@@ -321,7 +338,13 @@ export class Agent {
    */
   async rejectAll(path?: string): Promise<Review> {
     const file = await this.#reviewed(path);
-    return this.#bridge.change((handle) => handle.rejectAll(file));
+    return this.#decide("reject", (handle) => handle.rejectAll(file));
+  }
+
+  async #decide(action: DecisionKind, work: (handle: AgentHandle) => Task): Promise<Review> {
+    const review = await this.#bridge.change<Review>(work);
+    this.#changes.tell({ kind: "decision", action });
+    return review;
   }
 
   /** Returns the path of a file to decide on. Throws if there is no such file: its name may be misspelled. */
@@ -340,7 +363,7 @@ export class Agent {
    * @throws {EmendError} with code `not_found` if there is none.
    */
   undo(): Promise<Review> {
-    return this.#bridge.change((handle) => handle.undo());
+    return this.#decide("undo", (handle) => handle.undo());
   }
 
   /**
@@ -349,7 +372,7 @@ export class Agent {
    * @throws {EmendError} with code `not_found` if there is none.
    */
   redo(): Promise<Review> {
-    return this.#bridge.change((handle) => handle.redo());
+    return this.#decide("redo", (handle) => handle.redo());
   }
 
   /**
@@ -369,6 +392,7 @@ export class Agent {
    */
   close(): void {
     this.#bridge.close();
+    this.#changes.tell({ kind: "closed" });
   }
 
   #refuseIfBusy(): void {

@@ -4,6 +4,7 @@ import type { AgentHandle } from "../core.js";
 import { isEmendError } from "../errors.js";
 import type { Bytes } from "../files/types.js";
 import { optionalCount, optionalFlag, optionsOf, requireText } from "../validate.js";
+import type { AgentChange } from "./changes.js";
 import type { HandleBridge } from "./handle-bridge.js";
 import type {
   ExportOptions,
@@ -22,10 +23,12 @@ const RESULTS_MAX = 2 ** 32 - 1;
 /** The project's files. Reading shows the visible content, which includes pending edits, unless stated otherwise. */
 export class Files {
   readonly #bridge: HandleBridge;
+  readonly #tell: (change: AgentChange) => void;
 
   /** @internal */
-  constructor(bridge: HandleBridge) {
+  constructor(bridge: HandleBridge, tell: (change: AgentChange) => void = () => {}) {
     this.#bridge = bridge;
+    this.#tell = tell;
   }
 
   /** @internal */
@@ -72,13 +75,16 @@ export class Files {
     const content = requireText("the text", text);
     const { base: given } = optionsOf(options, ["base"]);
     const base = given === undefined ? undefined : requireText("`base`", given);
-    return this.#bridge.change((handle) => handle.writeFile(file, content, base));
+    const state = await this.#bridge.change<FileState>((handle) => handle.writeFile(file, content, base));
+    this.#tell({ kind: "write", path: state.path, revision: state.revision });
+    return state;
   }
 
   /** Deletes a file as the user. */
   async remove(path: string): Promise<void> {
     const file = requireText("the path", path);
     await this.#bridge.change((handle) => handle.removeFile(file));
+    this.#tell({ kind: "write", path: file });
   }
 
   /** Returns all pending changes as one unified diff in git's format. */
