@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, isEmendError, PanicError } from "emend";
+import { bindBuffer } from "emend/bind";
+import { BufferHost } from "./buffer-host.mjs";
 import { collect, glue, SHOP, serve } from "./support.mjs";
 
 const uncaught = [];
@@ -44,6 +46,21 @@ test("a panic in a call is thrown there, and everywhere else", async () => {
   const fresh = await Agent.create({ files: SHOP });
   assert.equal((await fresh.run("rename Price to Cost").result).reason, "natural");
   fresh.close();
+});
+
+test("a panic ends the bindings of all agents", async () => {
+  const agent = await Agent.create({ files: { "a.txt": "one\n" } });
+  const host = new BufferHost();
+  const binding = bindBuffer(agent, "a.txt", host.with({}));
+  await binding.flush();
+  panicIn(glue.AgentHandle.prototype, "review", "boom in review");
+  assert.throws(() => agent.review(), panicked(/boom in review/));
+  await settle();
+  assert.equal(binding.ended, true);
+  assert.equal(host.ends.length, 1);
+  panicked(/boom in review/)(host.ends[0]);
+  await assert.rejects(binding.flush(), panicked(/boom in review/));
+  agent.close();
 });
 
 test("a panic rejects all pending calls; late timers and responses have no effect", async (t) => {
