@@ -217,14 +217,14 @@ test("a patch on one text must only edit it", () => {
 
 test("closed texts free their memory", () => {
   const text = "line\n".repeat(50_000);
-  const useOne = () => {
+  const cycle = () => {
     const held = edit.openText(text);
     held.apply({ format: "replace", path: "a", oldText: text, newText: "x" }).text.close();
     held.close();
   };
-  for (let round = 0; round < 5; round += 1) useOne();
+  for (let round = 0; round < 5; round += 1) cycle();
   const before = glue.roomMemory().buffer.byteLength;
-  for (let round = 0; round < 100; round += 1) useOne();
+  for (let round = 0; round < 100; round += 1) cycle();
   assert.ok(glue.roomMemory().buffer.byteLength <= before + 2 * 65_536);
 });
 

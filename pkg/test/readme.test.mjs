@@ -8,14 +8,14 @@ import { join } from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 
-/** Runs the first example of the README that begins with a text, in a directory, followed by `more`. */
-async function runExample(t, begins, directory = process.cwd(), more = "") {
+/** Runs the first example of the README that begins with a text, in a directory, between `first` and `more`. */
+async function runExample(t, begins, directory = process.cwd(), more = "", first = "") {
   const readme = await readFile(new URL("README.md", import.meta.resolve("emend/package.json")), "utf8");
   const start = readme.indexOf(`\`\`\`js\n${begins}`) + 6;
   const example = readme.slice(start, readme.indexOf("```", start));
   const file = join(import.meta.dirname, `readme-example-${example.length}.mjs`);
   t.after(() => rm(file));
-  await writeFile(file, example + more);
+  await writeFile(file, first + example + more);
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], { cwd: directory });
   assert.equal(stderr, "");
   return stdout;
@@ -38,6 +38,20 @@ test("the example of emend/edit prints what it should", async (t) => {
 test("the example of emend/service prints what it should", async (t) => {
   const stdout = await runExample(t, "import { createService }");
   assert.equal(stdout, "completed The color of the sky.\n\n");
+});
+
+/** Some examples are for a page. */
+const DOCUMENT = 'import "./dom.mjs";\n';
+const END = "\nagent.close();\nprocess.exit();\n";
+
+test("the example of emend/bind prints what it should", async (t) => {
+  const stdout = await runExample(t, 'import { Agent } from "emend";\nimport { bindBuffer }', undefined, END, DOCUMENT);
+  assert.equal(stdout, "The colour of the sky.\n\n");
+});
+
+test("the example of emend/codemirror prints what it should", async (t) => {
+  const stdout = await runExample(t, "import { defaultKeymap", undefined, END, DOCUMENT);
+  assert.equal(stdout, "let cost = 1;\n\n");
 });
 
 test("the example of an environment works on the directory it is run in", async (t) => {

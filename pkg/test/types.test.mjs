@@ -16,6 +16,8 @@ function toolbox() {
   throw new Error("typescript is not installed: run `npm ci` in pkg");
 }
 
+/** The files that need the types of a page. */
+const PAGE = ["../types.bind.mts"];
 const PROGRAM = ["../types.consumer.mts", "../types.edit.mts", "../types.llm.mts", "../types.service.mts"];
 
 /** Compiles the consumer's program, or other files: `texts` by name. */
@@ -32,7 +34,7 @@ async function check(t, options, texts) {
   };
   const settings = {
     compilerOptions: { ...strict, types: [], ...options },
-    files: texts === undefined ? PROGRAM : Object.keys(texts),
+    files: texts === undefined ? [...PROGRAM, ...(options.lib.includes("DOM") ? PAGE : [])] : Object.keys(texts),
   };
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify(settings));
   const tsc = join(toolbox(), "typescript/bin/tsc");
@@ -76,11 +78,13 @@ test("the README's examples compile as strict TypeScript", async (t) => {
     `${example}\nexport {};\n`,
   ]);
   assert.ok(examples.length >= 9, `${examples.length} examples`);
+  const components = [...readme.matchAll(/^```jsx\n(.*?)^```$/gms)].map(([, example]) => ["component.tsx", example]);
+  assert.equal(components.length, 1);
   const noUncheckedIndexedAccess = true;
   const types = { types: ["node"], typeRoots: [join(toolbox(), "@types")] };
   await check(
     t,
-    { lib: DOM, module: "NodeNext", noUncheckedIndexedAccess, ...types },
-    { ...Object.fromEntries(examples), "globals.d.ts": GLOBALS },
+    { lib: DOM, module: "NodeNext", jsx: "react-jsx", noUncheckedIndexedAccess, ...types },
+    { ...Object.fromEntries([...examples, ...components]), "globals.d.ts": GLOBALS },
   );
 });

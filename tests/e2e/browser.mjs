@@ -51,7 +51,15 @@ export async function serve(directory, pages = {}) {
 
 /** Serves the npm package with its tests. The page at `url` is empty and can import them. */
 export async function servePackage() {
-  const imports = { "#platform": "/dist/platform/browser.js", emend: "/dist/index.js", "emend/llm": "/dist/llm.js" };
+  const imports = { "#platform": "/dist/platform/browser.js", emend: "/dist/index.js" };
+  for (const name of ["bind", "codemirror", "llm"]) imports[`emend/${name}`] = `/dist/${name}.js`;
+  for (const name of ["commands", "language", "state", "streamparser", "view"]) {
+    imports[`@codemirror/${name}`] = `/node_modules/@codemirror/${name}/dist/index.js`;
+  }
+  for (const name of ["common", "highlight"]) imports[`@lezer/${name}`] = `/node_modules/@lezer/${name}/dist/index.js`;
+  imports["@marijn/find-cluster-break"] = "/node_modules/@marijn/find-cluster-break/src/index.js";
+  imports["style-mod"] = "/node_modules/style-mod/src/style-mod.js";
+  for (const name of ["w3c-keyname", "crelt"]) imports[name] = `/node_modules/${name}/index.js`;
   const html = `<!doctype html><script type="importmap">${JSON.stringify({ imports })}</script>`;
   const served = await serve(fileURLToPath(new URL("../../pkg", import.meta.url)), { "/page.html": html });
   return { ...served, url: `${served.url}page.html` };

@@ -12,13 +12,15 @@ use crate::repo::Repo;
 use crate::setup::browser::Browser;
 use crate::{build, serve};
 
-/// Packs `pkg/`, installs the tarball in an empty project as a user would, and runs the package's tests there.
+/// Packs `pkg/`, installs the tarball in an empty project as a user would, and runs the package's tests there, with the
+/// examples beside them.
 pub(super) fn package(context: &Context<'_>) -> Result<Counts> {
     context.build_package()?;
     let repo = context.repo;
     let pkg = repo.path("pkg");
     let consumer = repo.path("target/consumer");
     make_consumer(repo, &consumer)?;
+    copy_tests(&pkg.join("examples"), &consumer.join("examples"))?;
     let tests = copy_tests(&pkg.join("test"), &consumer)?;
     if tests.is_empty() {
         bail!("pkg/test has no *.test.mjs");
@@ -43,12 +45,36 @@ fn make_consumer(repo: &Repo, consumer: &Path) -> Result<()> {
     let packed: serde_json::Value = serde_json::from_str(&packed).context("npm pack")?;
     let tarball = packed[0]["filename"].as_str().context("npm pack named no file")?;
     say!("packed {tarball}: {} bytes, {} files", packed[0]["size"], packed[0]["entryCount"]);
-    run(command("npm", consumer).args(["install", "--no-audit", "--no-fund", "--silent"]).arg(format!("./{tarball}")))
+    run(command("npm", consumer).args(["install", "--no-audit", "--no-fund", "--silent"]).arg(format!("./{tarball}")))?;
+    link_libraries(&repo.path("pkg/node_modules"), &consumer.join("node_modules"))
+}
+
+/// Gives the consumer the libraries that the tests use beside the package: the editors and React, which are optional peers.
+fn link_libraries(from: &Path, to: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let entry = entry?;
+        let link = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() && !entry.file_name().to_string_lossy().starts_with('.') && !link.exists() {
+            link_directory(&entry.path(), &link).with_context(|| link.display().to_string())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn link_directory(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(from, to)
+}
+
+#[cfg(windows)]
+fn link_directory(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::os::windows::fs::symlink_dir(from, to)
 }
 
 /// Copies everything in `from`, and returns the names of the test files.
 fn copy_tests(from: &Path, consumer: &Path) -> Result<Vec<PathBuf>> {
     let mut tests = Vec::new();
+    std::fs::create_dir_all(consumer).with_context(|| consumer.display().to_string())?;
     for entry in std::fs::read_dir(from).with_context(|| from.display().to_string())? {
         let entry = entry?;
         if !entry.file_type()?.is_file() {
