@@ -3,8 +3,9 @@
 import "./style-sheets.mjs";
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -96,4 +97,19 @@ test("ProseMirror: typing and the agent's edits meet in the document, and undo t
   assert.equal(await agent.files.readDisk("a.txt"), TEXT);
   view.destroy();
   assert.equal(binding.ended, true);
+});
+
+test("the Node script shows the changes, and writes them if it is told to", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "emend-example-"));
+  t.after(() => rm(directory, { recursive: true }));
+  await writeFile(join(directory, "shop.js"), "export const price = 1;\n");
+  await writeFile(join(directory, "other.js"), "export const other = 2;\n");
+  const script = join(import.meta.dirname, "examples/rename.mjs");
+  const run = (...args) => promisify(execFile)(process.execPath, [script, directory, ...args]);
+  const { stdout } = await run("price", "cost");
+  assert.match(stdout, /^-export const price = 1;\n\+export const cost = 1;\n/m);
+  assert.equal(await readFile(join(directory, "shop.js"), "utf8"), "export const price = 1;\n");
+  await run("price", "cost", "--write");
+  assert.equal(await readFile(join(directory, "shop.js"), "utf8"), "export const cost = 1;\n");
+  await assert.rejects(run("price"), ({ code, stderr }) => code === 2 && stderr.startsWith("usage:"));
 });

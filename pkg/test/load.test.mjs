@@ -27,7 +27,7 @@ count(WebAssembly, "instantiate", "compile", isOurs);
 const { Agent, EmendError, init, isEmendError, NotInitializedError } = await import("emend");
 const llm = await import("emend/llm");
 const { createService } = await import("emend/service");
-for (const name of ["bind", "codemirror", "react"]) await import(`emend/${name}`);
+for (const name of ["bind", "codemirror", "elements", "react"]) await import(`emend/${name}`);
 const corePath = new URL(import.meta.resolve("emend/core.wasm"));
 
 test("importing reads, fetches and compiles nothing", () => {

@@ -4,6 +4,7 @@ import { EditorView, keymap } from "@codemirror/view";
 import { Agent, type AgentChange, type Hunk } from "emend";
 import { type Binding, type BufferTransaction, bindBuffer, type TextChange } from "emend/bind";
 import { bindingOf, emendFile, fromAgent, hunkKeymap, placedHunks } from "emend/codemirror";
+import { defineReview } from "emend/elements";
 import { useAgent, useHunks, useReview, useRun } from "emend/react";
 
 const agent = await Agent.create();
@@ -49,6 +50,16 @@ const places: number[] = placedHunks(view.state).map(({ from }) => from);
 EditorView.updateListener.of(({ transactions }) => {
   const cause: string | undefined = transactions[0]?.annotation(fromAgent)?.cause;
 });
+
+defineReview();
+const element = document.createElement("emend-review");
+element.agent = agent;
+element.agent = undefined;
+element.addEventListener("emend-error", ({ detail }) => {
+  const code: string = detail.code;
+});
+// @ts-expect-error: not an agent
+element.agent = 1;
 
 export function Component(): string {
   const { agent: own, error } = useAgent(() => Agent.create(), [maybe]);

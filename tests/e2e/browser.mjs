@@ -52,7 +52,7 @@ export async function serve(directory, pages = {}) {
 /** Serves the npm package with its tests. The page at `url` is empty and can import them. */
 export async function servePackage() {
   const imports = { "#platform": "/dist/platform/browser.js", emend: "/dist/index.js" };
-  for (const name of ["bind", "codemirror", "llm"]) imports[`emend/${name}`] = `/dist/${name}.js`;
+  for (const name of ["bind", "codemirror", "elements", "llm"]) imports[`emend/${name}`] = `/dist/${name}.js`;
   for (const name of ["commands", "language", "state", "streamparser", "view"]) {
     imports[`@codemirror/${name}`] = `/node_modules/@codemirror/${name}/dist/index.js`;
   }
