@@ -29,6 +29,17 @@ else case "$0" in *git) /usr/bin/git init -q .; GIT_TRACE="$PUSHED.trace" exec /
 fi
 "#;
 
+/// A program in place of `ssh` and `docker exec`: it runs the command line, or else its standard input, as the other
+/// machine would.
+const OTHER_MACHINE: &str = r#"#!/bin/sh
+while [ "${1#-}" != "$1" ] || [ "$1" = exec ]; do
+  case "$1" in -p|-o|-l) shift ;; esac
+  shift
+done
+shift
+if [ $# -gt 0 ]; then exec sh -c "$*"; else exec sh; fi
+"#;
+
 /// Returns the paragraphs of a corpus, without its introduction.
 fn paragraphs(corpus: &str) -> Vec<String> {
     corpus.split("\n\n").skip(1).map(|text| text.trim_end_matches('\n').to_owned()).collect()
@@ -80,9 +91,9 @@ fn effects(programs: &Path, line: &str) -> Effects {
 
 fn programs() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    for name in ["git", "cargo"] {
+    for (name, program) in [("git", RECORDER), ("cargo", RECORDER), ("ssh", OTHER_MACHINE), ("docker", OTHER_MACHINE)] {
         let path = directory.path().join(name);
-        fs::write(&path, RECORDER).unwrap();
+        fs::write(&path, program).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     directory

@@ -152,6 +152,13 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "cat full | bash --rcfile f",
         "cat full | source /dev/stdin",
         "cat full | sh -",
+        // A shell on another machine or in a container that reads its input.
+        "cat full | ssh host",
+        "ssh -p 22 -l me host < full",
+        "ssh host sh < full",
+        "ssh host sudo bash -s < full",
+        "cat full | docker exec -i box sh",
+        "kubectl exec -i pod -- bash -s < full",
     ] {
         check(&policy, &["shell"], &command(line), Ask);
     }
@@ -177,6 +184,12 @@ fn a_refused_command_is_recognised_in_other_spellings() {
         "bash -o pipefail build.sh",
         "bash -eo pipefail -c 'ls | wc -l'",
         "bash <<< 'ls'",
+        "ssh host uptime",
+        "ssh -p 22 -o A=b host <<< 'ls'",
+        "docker exec -i box sh <<< 'ls'",
+        "docker exec box ls",
+        "kubectl get pods",
+        "which bash",
         "git-status",
         "git log push",
         "cargo build > log 2>&1",

@@ -26,6 +26,12 @@ const PREFIXES: &str =
 /// Those of them that have an operand of their own before the program that they run.
 const WITH_OPERAND: &str = "chrt flock strace taskset timeout";
 
+/// Programs that run another one on another machine or in a container, and give it their input.
+const ELSEWHERE: &str = "chroot docker kubectl lxc nerdctl nsenter oc podman ssh";
+
+/// Letters of the options of ssh that have a value.
+const SSH_VALUES: &str = "BbcDEeFIiJLlmOoPpQRSWw";
+
 /// Options of find that run a program.
 const FIND_EXEC: &str = "-exec -execdir -ok -okdir";
 
@@ -149,6 +155,9 @@ pub(super) fn meaning(words: &[&Word], input: Option<&Word>) -> Meaning {
             meaning.interpret(program(rest[at]), &rest[at + 1..], input);
         }
     }
+    if hands_input_on(program(first), arguments, input.is_some()) {
+        meaning.take_input(input);
+    }
     meaning
 }
 
@@ -220,6 +229,29 @@ fn reads_input(name: &str, arguments: &[&Word]) -> bool {
     true
 }
 
+/// Returns whether a program gives its input to a shell that reads commands from it. Without a here-document, only
+/// programs whose purpose it is count: `which bash` has the same words.
+fn hands_input_on(name: &str, arguments: &[&Word], has_input: bool) -> bool {
+    if name == "ssh" {
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            match word.text.strip_prefix('-') {
+                Some(letters) if letters.ends_with(|letter| SSH_VALUES.contains(letter)) => drop(words.next()),
+                Some(_) => {}
+                // The machine; without a program behind it, a shell runs there.
+                None => {
+                    let rest = from_program(words.as_slice());
+                    let Some((first, arguments)) = rest.split_first() else { return true };
+                    return reads_input(program(first), arguments);
+                }
+            }
+        }
+        return false;
+    }
+    let reads = |at: usize| reads_input(program(arguments[at]), &arguments[at + 1..]);
+    (has_input || is_listed(ELSEWHERE, name)) && (0..arguments.len()).any(reads)
+}
+
 /// Returns the name of the program that a word names.
 fn program(word: &Word) -> &str {
     word.text.rsplit('/').next().unwrap_or_default()
@@ -236,10 +268,7 @@ impl Meaning {
         }
         self.sets_variables |= is_listed("eval source .", name);
         if reads_input(name, arguments) {
-            match input {
-                Some(word) if !is_open(word) => self.texts.push(word.text.clone()),
-                _ => self.hides = true,
-            }
+            self.take_input(input);
             return;
         }
         if given.iter().any(|text| text.contains(OPEN)) {
@@ -254,10 +283,15 @@ impl Meaning {
             self.texts.extend(texts.map(|text| (*text).to_owned()));
         }
         if self.texts.is_empty() {
-            match input {
-                Some(word) if !is_open(word) => self.texts.push(word.text.clone()),
-                _ => self.hides = true,
-            }
+            self.take_input(input);
+        }
+    }
+
+    /// Takes the here-document for the text of a shell. Any other input is hidden.
+    fn take_input(&mut self, input: Option<&Word>) {
+        match input {
+            Some(word) if !is_open(word) => self.texts.push(word.text.clone()),
+            _ => self.hides = true,
         }
     }
 }
