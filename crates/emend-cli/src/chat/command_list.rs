@@ -12,7 +12,12 @@ pub(super) const NAMES: [(&str, &str, &str); 14] = [
     ("/rewind", "", "go back to before a message: the conversation, the files, or both"),
     ("/compact", "", "free context: drop the output of old tool calls"),
     ("/resume", "[ID]", "continue a saved conversation"),
-    ("/serve", "", "let browsers and other terminals join this conversation, until you leave"),
+    (
+        "/serve",
+        "[lan|ADDRESS]",
+        "let browsers and other terminals of this computer join this conversation, until you leave; with `lan`, also \
+         phones and computers of the local network",
+    ),
     ("/clear", "", "start a new conversation; this one stays saved"),
     ("/exit", "", "quit; Ctrl-D does the same"),
     ("/quit", "", "quit; emend --resume continues later"),

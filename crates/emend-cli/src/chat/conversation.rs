@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{IsTerminal as _, Stdout};
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -61,8 +62,8 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     let outcome = chat.converse(&mut questions, &mut trace).await;
     // Edits are saved even if the conversation failed.
     chat.setup.project.save()?;
-    if outcome? {
-        return serve(chat, place).await;
+    if let Some(host) = outcome? {
+        return serve(chat, place, host).await;
     }
     if let Some(waiting) = chat.setup.project.waiting().filter(|_| chat.holds_back()) {
         chat.screen.say(0, &format!("{waiting}; to decide: emend review"), style::YELLOW)?;
@@ -75,14 +76,14 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Serves the conversation to this terminal and to others.
-async fn serve(chat: Chat, place: Place) -> Result<ExitCode, Failure> {
+async fn serve(chat: Chat, place: Place, host: IpAddr) -> Result<ExitCode, Failure> {
     let Chat { setup, model, .. } = chat;
     let first = setup.session.history().iter().find(|message| message.role == Role::User).map(|message| message.text());
     let title = first.and_then(|text| text.lines().next().map(str::to_owned)).unwrap_or_default();
     let session_id = setup.session.id().to_owned();
     setup.session.close();
     let (project, settings) = (setup.project, setup.settings);
-    serve_conversation(Conversation { project, settings, place, session_id, title, model }).await?;
+    serve_conversation(Conversation { project, settings, place, session_id, title, model, host }).await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -208,7 +209,7 @@ impl Chat {
         &mut self,
         questions: &mut UnboundedReceiver<Question>,
         trace: &mut Trace,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Option<IpAddr>, Failure> {
         let mut typed = String::new();
         let mut entered: VecDeque<String> = VecDeque::new();
         let mut question: Option<ModelQuestion> = None;
@@ -220,10 +221,10 @@ impl Chat {
             };
             let text = match read {
                 Entered::Text(text) => text,
-                Entered::End => return Ok(false),
+                Entered::End => return Ok(None),
                 Entered::Interrupted { had_text } => {
                     if was_interrupted && !had_text {
-                        return Ok(false);
+                        return Ok(None);
                     }
                     was_interrupted = !had_text;
                     if !had_text {
@@ -241,8 +242,8 @@ impl Chat {
                 match slash_commands::run(self, text).await {
                     Ok(Next::Continue) => {}
                     Ok(Next::Edit(text)) => typed = text,
-                    Ok(Next::Quit) => return Ok(false),
-                    Ok(Next::Serve) => return Ok(true),
+                    Ok(Next::Quit) => return Ok(None),
+                    Ok(Next::Serve(host)) => return Ok(Some(host)),
                     Err(failure) => slash_commands::report(self, &failure)?,
                 }
                 self.screen.print(&[String::new()])?;
@@ -252,7 +253,7 @@ impl Chat {
                 question.take().filter(|question| !question.has_fields()).map(|question| question.answer(text));
             let ended = self.run(answer.as_deref().unwrap_or(text), questions, trace).await?;
             if ended.leaves || signals::exit_status().is_some() {
-                return Ok(false);
+                return Ok(None);
             }
             typed = ended.typed;
             if ended.reason == EndReason::Natural {

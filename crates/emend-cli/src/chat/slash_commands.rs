@@ -1,5 +1,7 @@
 //! Commands of the conversation: lines that begin with a slash.
 
+use std::net::IpAddr;
+
 use emend_agent::error_code::Code;
 use emend_agent::session::Session;
 use emend_agent::store::Summary;
@@ -10,7 +12,7 @@ use emend_llm::{Shared, list_models};
 use super::command_list::NAMES;
 use super::rewind::rewind;
 use super::state::Chat;
-use crate::commands::{checkpoints, review, undo};
+use crate::commands::{checkpoints, review, serve, undo};
 use crate::failure::Failure;
 use crate::saved_sessions::{age, find, short};
 use crate::session_notes::SessionNotes;
@@ -32,8 +34,8 @@ pub(super) enum Next {
     /// The prompt starts with this text.
     Edit(String),
     Quit,
-    /// The conversation goes on as a session of a server.
-    Serve,
+    /// The conversation goes on as a session of a server with this address.
+    Serve(IpAddr),
 }
 
 /// Runs a command.
@@ -57,7 +59,7 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
         "/compact" => compact(chat).await?,
         "/resume" => resume(chat, rest).await?,
         "/clear" => clear(chat)?,
-        "/serve" => return Ok(Next::Serve),
+        "/serve" => return Ok(Next::Serve(serve::address_of(rest)?)),
         "/exit" | "/quit" => return Ok(Next::Quit),
         unknown => {
             let near = closest(unknown, NAMES.map(|(name, ..)| name), 1);

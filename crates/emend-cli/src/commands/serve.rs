@@ -1,7 +1,7 @@
 //! `emend serve`: the review service of a project over HTTP.
 
 use std::io::{ErrorKind, Write as _};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -73,12 +73,39 @@ pub(crate) struct Conversation {
     pub(crate) session_id: String,
     pub(crate) title: String,
     pub(crate) model: Model,
+    /// Address to listen on.
+    pub(crate) host: IpAddr,
 }
 
-/// Serves a conversation on 127.0.0.1 to this terminal, to browsers and to other terminals, until the user of this
-/// terminal leaves.
+/// Returns the address that the argument of `/serve` names: this computer's own, that in the local network, or another.
+pub(crate) fn address_of(argument: &str) -> Result<IpAddr, Failure> {
+    match argument {
+        "" => Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        "lan" => local_network_address().ok_or_else(|| {
+            let message = "this computer is in no local network; give the address to listen on, e.g. /serve 192.168.1.5";
+            Failure::new(Code::Configuration, message)
+        }),
+        other => other.trim_matches(['[', ']']).parse().map_err(|_| {
+            let message = format!("expected `lan` or an IP address of this computer, not {other:?}; nothing was done");
+            Failure::new(Code::InvalidArgument, message)
+        }),
+    }
+}
+
+/// Returns the address from which this computer sends to other networks. Nothing is sent: connecting a datagram socket
+/// only looks up the route. The destination is an address for documents.
+fn local_network_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    socket.local_addr().ok().map(|address| address.ip()).filter(|ip| !ip.is_unspecified())
+}
+
+/// Serves a conversation to this terminal, to browsers and to other terminals, until the user of this terminal leaves.
 pub(crate) async fn serve_conversation(conversation: Conversation) -> Result<(), Failure> {
-    let Conversation { mut project, settings, place, session_id, title, model } = conversation;
+    let Conversation { mut project, settings, place, session_id, title, model, host } = conversation;
+    let listener = TcpListener::bind((host, 0)).await.map_err(|error| {
+        Failure::new(Code::Configuration, format!("cannot listen on {host}: {error}; the conversation is saved"))
+    })?;
     let mode = if settings.review.value { WorkMode::Review } else { WorkMode::Direct };
     // Sessions of the service choose their mode themselves.
     project.workspace = Shared::new(project.workspace.in_mode(Mode::Staged));
@@ -91,7 +118,6 @@ pub(crate) async fn serve_conversation(conversation: Conversation) -> Result<(),
         SessionRecord { session_id: session_id.clone(), title, model: model.to_string(), mode, ..Default::default() };
     adopt(&service, &project, record).await?;
     let token = Token::random(&OsRandom);
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let limits = limits(ServerLimits::default().requests_per_second, None)?;
     let (allowed_hosts, allowed_origins) = (Vec::new(), Vec::new());

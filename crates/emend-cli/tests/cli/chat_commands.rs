@@ -27,7 +27,6 @@ fn a_command_refuses_an_argument_that_it_does_not_know() {
         "/review 1",
         "/compact all",
         "/clear it",
-        "/serve 1",
         "/help undo",
         "/exit 1",
         "/quit now",
@@ -40,9 +39,10 @@ fn a_command_refuses_an_argument_that_it_does_not_know() {
     assert_eq!(project.read("a.txt"), "omega\n");
     let n = 3 + commands.len();
     terminal.enter("/model nonsense:x").wait_for_prompt(n).enter("/effort foo").wait_for_prompt(n + 1);
-    terminal.enter("/resume foo").wait_for_prompt(n + 2).press(CTRL_D);
+    terminal.enter("/resume foo").wait_for_prompt(n + 2).enter("/serve 1").wait_for_prompt(n + 3).press(CTRL_D);
     assert_eq!(terminal.end(), 0);
-    assert_eq!(terminal.shown().matches("error [").count(), commands.len() + 3, "{}", terminal.shown());
+    assert!(terminal.shown().contains("expected `lan` or an IP address"), "{}", terminal.shown());
+    assert_eq!(terminal.shown().matches("error [").count(), commands.len() + 4, "{}", terminal.shown());
 }
 
 #[test]

@@ -40,3 +40,28 @@ fn another_terminal_joins_a_conversation_that_is_served() {
     project.run(&["undo"]).assert_ok();
     assert_eq!(project.read("src/lib.rs"), "pub fn sigma() {}\n");
 }
+
+/// A conversation on another address of this computer, as `/serve lan` chooses one: 127.0.0.2 is reached as a phone
+/// reaches the computer, by an address that is not the usual one.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_conversation_is_served_on_the_address_that_the_user_names() {
+    let project = Project::new(&[("notes.md", b"# alpha\n")]);
+    let mut terminal = Terminal::start(&project, &[]);
+    terminal.wait_for_prompt(1).enter("/serve 127.0.0.2").wait_for("/help lists the commands");
+    let raw = terminal.raw.clone();
+    let url = raw.split("emend attach '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap().to_owned();
+    assert!(url.starts_with("http://127.0.0.2:"), "{url}");
+    let mut other = project.command(&["attach", &url]);
+    let mut other = other.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    writeln!(other.stdin.as_mut().unwrap(), "rename alpha to omega").unwrap();
+    terminal.wait_for("[completed]");
+    assert_eq!(project.read("notes.md"), "# omega\n");
+    // The usual address does not answer: only the named one is bound.
+    let port: u16 = url.trim_start_matches("http://127.0.0.2:").split('/').next().unwrap().parse().unwrap();
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+    drop(other.stdin.take());
+    assert!(other.wait().unwrap().success());
+    terminal.enter("/quit").wait_for("the server has stopped");
+    assert_eq!(terminal.end(), 0);
+}
