@@ -476,3 +476,70 @@ test("the classes of errors are those of the core", async () => {
   assert.ok(codes.length >= 29, codes.join());
   for (const code of codes) assert.equal(classOf(code), glue.errorClass(code), code);
 });
+
+test("a second model gets the requests that the first one cannot answer, and the trace says why", async (t) => {
+  const wrong = [["edit_file", { file_path: "notes.md", old_string: "no such line\n", new_string: "x\n" }]];
+  const { model } = scripted(Array(40).fill(wrong), "first");
+  const service = await open(t, { model, models: { second: { provider: "offline" } }, routing: { fallback: "second" } });
+  const session = await newSession(service);
+  const job = await run(service, session);
+  await until(service, job, "awaiting_review");
+  const { events } = await service.request("GET", `/api/agent/jobs/${job}/events`);
+  const chosen = events.filter(({ type }) => type === "provider.selected").map(({ data }) => data);
+  const [first, again, other] = chosen;
+  assert.deepEqual([first.provider, first.reason, first.local], ["first", "local_first", true]);
+  assert.deepEqual([again.reason, again.local], ["validation_fail", true]);
+  assert.deepEqual([other.reason, other.local], ["validation_fail", false]);
+  assert.match(other.detail, /edit_file would fail: notes.md/);
+  const { content } = await service.request("GET", "/api/agent/buffer?file_path=notes.md");
+  assert.equal(content, "The color of the sky.\nSecond line.\n");
+});
+
+test("a job whose tool calls are used up without an edit goes on with the second model", async (t) => {
+  const { model } = scripted(Array(40).fill([["list_dir", { path: "." }]]), "first");
+  const models = { second: { provider: "offline" } };
+  const service = await open(t, { model, models, routing: { fallback: "second" } });
+  const session = await newSession(service);
+  const body = { session_id: session, instruction: RENAME, tool_config: { max_tool_calls: 6 } };
+  const { job_id: job } = await service.request("POST", "/api/agent/run", body);
+  const { runs } = await until(service, job, "awaiting_review");
+  assert.equal(runs.length, 2);
+  const { events } = await service.request("GET", `/api/agent/jobs/${job}/events`);
+  const reasons = events.filter(({ type }) => type === "provider.selected").map(({ data }) => data.reason);
+  assert.ok(reasons[0] === "local_first" && reasons.at(-1) === "escalated", reasons.join(" "));
+});
+
+test("routing modes fix the model, and a local one that is strict never asks the other", async (t) => {
+  for (const [routing, expected] of [
+    [{ agentMode: "remote" }, { reason: "mode", local: false }],
+    [{ agentMode: "local" }, { reason: "mode", local: true }],
+    [{ strictLocal: true }, { reason: "local_first", local: true }],
+  ]) {
+    const { model, requests } = scripted(["Hello."], "first");
+    const { model: second, requests: others } = scripted(["Hello."], "second");
+    const service = await open(t, { model, models: { second }, routing: { fallback: "second", ...routing } });
+    const job = await run(service, await newSession(service), "hello");
+    await until(service, job, "completed");
+    const { events } = await service.request("GET", `/api/agent/jobs/${job}/events`);
+    const { data } = events.find(({ type }) => type === "provider.selected");
+    assert.deepEqual([data.reason, data.local], [expected.reason, expected.local]);
+    assert.deepEqual([requests.length, others.length], expected.local ? [1, 0] : [0, 1]);
+  }
+  await assert.rejects(createService({ routing: { fallback: "none" } }), /names no model/);
+});
+
+test("readers learn of edits of the user and of deleted sessions, which have no event", async (t) => {
+  const service = await open(t);
+  const [kept, gone] = [await newSession(service), await newSession(service)];
+  const { seq } = await service.request("GET", `/api/agent/sessions/${kept}`);
+  const reader = service.events({ after: seq });
+  const first = reader.next();
+  await service.request("POST", "/api/agent/user_edit", { file_path: "notes.md", content: "mine\n" });
+  const { value } = await first;
+  assert.equal(value.type, "state.changed");
+  assert.ok(value.state.revision > 0 && value.state.n_deleted_sessions === 0, JSON.stringify(value));
+  const second = reader.next();
+  await service.request("DELETE", `/api/agent/sessions/${gone}`);
+  assert.equal((await second).value.state.n_deleted_sessions, 1);
+  await reader.return();
+});

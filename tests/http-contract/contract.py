@@ -75,6 +75,8 @@ class Server:
         (self.root / "notes.md").write_text("The colour of the sky.\nSecond line.\n")
         (self.root / "many.md").write_text("red one\nred two\n")
         (self.root / "other.md").write_text("one\ntwo\n")
+        # A tool that reads it has an output that is kept whole.
+        (self.root / "long.md").write_text("A line of text that is long enough.\n" * 2000 + "violet\n")
 
     def end(self):
         self.process.terminate()
@@ -258,7 +260,15 @@ def more(contract, session_id, job):
     call("RollBack", {"mode": "hard_all", "preview": True}, **checkpoint)
     call("RollBack", {"mode": "hard_all"}, **checkpoint)
     state = contract.job(session_id, "rename Second to Next in notes.md")
+    call("Rewind", {"job_id": state["job_id"], "files": True, "preview": True}, session_id=session_id)
+    call("Rewind", {"job_id": state["job_id"], "files": True}, session_id=session_id)
+    call("UndoRewind", session_id=session_id)
+    call("UndoRewind", expected=409, session_id=session_id)
     call("Rewind", {"job_id": state["job_id"]}, session_id=session_id)
+    job_id = contract.job(session_id, "rename violet to purple in long.md")["job_id"]
+    events = call("JobEvents", job_id=job_id)["events"]
+    kept = [event["data"]["output_ref"] for event in events if "output_ref" in event["data"]]
+    call("GetOutput", job_id=job_id, output_ref=kept[0])
 
 
 def schemathesis_run(server, folder, phases, examples, config, excluded):

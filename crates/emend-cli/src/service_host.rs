@@ -69,10 +69,8 @@ impl ServiceHost for ProjectHost {
         adjust(&self.settings, options);
     }
 
-    fn escalate(&self, session_id: &str, detail: &str) {
-        if let Some(router) = self.routers.lock().get(session_id) {
-            router.escalate(detail);
-        }
+    fn escalate(&self, session_id: &str, detail: &str) -> bool {
+        self.routers.lock().get(session_id).is_some_and(|router| router.escalate(detail))
     }
 
     fn canvas_refusal(&self) -> Option<&'static str> {

@@ -8,11 +8,12 @@ use tokio_postgres::Client;
 use crate::error::OpenError;
 
 /// Steps from each version to the next.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("sql/001-service.sql"),
     include_str!("sql/002-canvas.sql"),
     include_str!("sql/003-jobs.sql"),
     include_str!("sql/004-servers.sql"),
+    include_str!("sql/005-job-runs.sql"),
 ];
 
 /// Version of Absurd, the engine of jobs.

@@ -21,6 +21,7 @@ fn ids(operation: Operation) -> Ids {
         Operation::GetSession => &[SESSION, ("job_id", "$response.body#/last_job_id")],
         Operation::Run => &[("session_id", "$request.body#/session_id"), ("job_id", "$response.body#/job_id")],
         Operation::SendComments => &[SESSION, ("job_id", "$response.body#/job_id")],
+        Operation::JobEvents => &[JOB, ("output_ref", "$response.body#/events/0/data/output_ref")],
         Operation::ListJobs => &[SESSION, ("job_id", "$response.body#/jobs/0/job_id")],
         Operation::GetJob => &[
             JOB,

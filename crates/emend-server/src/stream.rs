@@ -125,6 +125,10 @@ impl Source {
                 let value = json!({"type": "resync_required", "ts": self.now(), "last": position, "error": error});
                 Some(Bytes::from(message(Some(position), &value)))
             }
+            Ok(Reading::Changed(state)) => {
+                let value = json!({"type": "state.changed", "ts": self.now(), "state": state});
+                Some(Bytes::from(message(None, &value)))
+            }
             Ok(Reading::End) => None,
             Err(error) => {
                 self.is_over = true;

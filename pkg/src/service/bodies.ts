@@ -630,21 +630,14 @@ export interface JobRecord {
 
 /** A job with its review. */
 export type JobState = JobRecord & {
-  /** Hunks of the job, while it awaits review; else null. */
+  /** Hunks of the job while edits of it wait for review, also after a failure or a cancellation; else null. */
   diff_bundle?: Record<string, unknown> | null | undefined;
   /** Edits of the job, whatever tool made them. */
   proposed_edits: Record<string, unknown>[];
 };
 
 /** The state of a job. */
-export type JobStatus =
-  | "queued"
-  | "running"
-  | "waiting_for_user"
-  | "awaiting_review"
-  | "completed"
-  | "failed"
-  | "cancelled";
+export type JobStatus = "queued" | "running" | "waiting_for_user" | "awaiting_review" | "completed" | "failed" | "cancelled";
 
 /** The trace of a job. */
 export interface JobTrace {
@@ -664,6 +657,14 @@ export interface OpenApproval {
   tool: string;
   /** Id of the tool call. */
   tool_call_id: string;
+}
+
+/** The whole output of a tool call. */
+export interface OutputBody {
+  /** Text. */
+  output: string;
+  /** Name of the output. */
+  output_ref: string;
 }
 
 /** A question of the agent. A job has at most one. */
@@ -774,6 +775,18 @@ export interface RewindRequest {
   files?: boolean | undefined;
   /** Id of the first job to take back. */
   job_id: string;
+  /** Whether the effect is only returned, and nothing changes. */
+  preview?: boolean | undefined;
+}
+
+/** A rewind of a session. */
+export interface Rewound {
+  /** Whether files were changed back. */
+  files: boolean;
+  /** Id of the first job that was taken back. */
+  job_id: string;
+  /** Number of messages that were removed from the conversation. */
+  removed_messages: number;
 }
 
 /** Body of `POST /api/agent/checkpoints/{checkpoint_id}/rollback`. */
@@ -943,6 +956,7 @@ export interface SessionRecord {
   model: string;
   /** Number of jobs so far, purged ones included. */
   n_jobs: number;
+  rewound?: Rewound | null | undefined;
   /** Id: a UUID. */
   session_id: string;
   /** Use of models by all jobs. */
@@ -1032,6 +1046,8 @@ export interface TouchedFileBody {
   file_path: string;
   /** Number of selected hunks. */
   hunks: number;
+  /** Number of these that exceed the size of a hunk. A decision takes each as one; `POST /api/agent/split` cuts it. */
+  oversized: number;
   /** Number of lines of the user that would leave the disk. */
   removes_user_lines: number;
 }
@@ -1048,6 +1064,16 @@ export interface TraceStep {
   ts: string;
   /** Type of the event. */
   type: string;
+}
+
+/** Reply of `POST /api/agent/sessions/{session_id}/rewind/undo`. */
+export interface UnwindReply {
+  /** Files that stay as they are, because they have another state than the rewind left. */
+  kept: string[];
+  /** Files that have the edits again. */
+  restored: string[];
+  /** Number of messages that the conversation has again. */
+  restored_messages: number;
 }
 
 /** Body of `PATCH /api/agent/sessions/{session_id}`. Absent fields stay. */
@@ -1089,15 +1115,7 @@ export interface Operations {
   /** Creates a session. */
   CreateSession: { input: { body?: CreateSession | undefined }; reply: SessionRecord };
   /** Lists or searches sessions, newest change first. */
-  ListSessions: {
-    input: {
-      query?: string | undefined;
-      status?: string | undefined;
-      limit?: number | undefined;
-      after?: string | undefined;
-    };
-    reply: SessionList;
-  };
+  ListSessions: { input: { query?: string | undefined; status?: string | undefined; limit?: number | undefined; after?: string | undefined }; reply: SessionList };
   /** Returns a session with its conversation and its review. */
   GetSession: { input: { session_id: string }; reply: SessionSnapshot };
   /** Changes the title, the status, the mode, the budgets or the context rows of a session. */
@@ -1118,12 +1136,14 @@ export interface Operations {
   Clarify: { input: { job_id: string; body: ClarifyRequest }; reply: JobRecord };
   /** Decides on a tool call that waits for approval. */
   Approve: { input: { job_id: string; body: ApproveRequest }; reply: JobRecord };
-  /** Cancels a job, and returns it as it is after its end or after five seconds. Its edits stay in review. */
+  /** Cancels a job, and returns it as it is after its end or after five seconds. Its edits stay in review, and queued instructions wait until one is sent or another job ends. */
   Cancel: { input: { job_id: string }; reply: JobRecord };
   /** Gives a running job another message. */
   Steer: { input: { job_id: string; body: TextRequest }; reply: Done };
   /** Returns the trace of a job: its events without text deltas, with durations. */
   JobTrace: { input: { job_id: string }; reply: JobTrace };
+  /** Returns the whole output of a tool call, which `tool.call.completed` names by `output_ref`. */
+  GetOutput: { input: { job_id: string; output_ref: string }; reply: OutputBody };
   /** Accepts hunks of a job, rejects its others, and writes the accepted ones to the disk. */
   Apply: { input: { body: ApplyRequest }; reply: ApplyReply };
   /** Returns the pending hunks of all files, or of some jobs. */
@@ -1176,6 +1196,8 @@ export interface Operations {
   RollBack: { input: { checkpoint_id: string; body: RollbackBody }; reply: RollbackReply };
   /** Takes a session back to before a job: the conversation, the files, or both. Returns the instruction for the input. */
   Rewind: { input: { session_id: string; body: RewindRequest }; reply: RewindReply };
+  /** Undoes the last rewind, unless the session has gone on since. Files that were decided or edited since refuse it. */
+  UndoRewind: { input: { session_id: string }; reply: UnwindReply };
   /** Returns the canvas: the file that the editor shows, its revision, and its lease. */
   GetCanvas: { input: { session_id: string }; reply: CanvasBody };
   /** Shows a file in the canvas, or none. */
@@ -1221,6 +1243,7 @@ export const OPERATIONS: Readonly<Record<keyof Operations, string>> = {
   Cancel: "POST /api/agent/jobs/{job_id}/cancel",
   Steer: "POST /api/agent/jobs/{job_id}/steer",
   JobTrace: "GET /api/agent/jobs/{job_id}/trace",
+  GetOutput: "GET /api/agent/jobs/{job_id}/outputs/{output_ref}",
   Apply: "POST /api/agent/apply",
   GetReview: "GET /api/agent/review",
   Decide: "POST /api/agent/decisions",
@@ -1247,6 +1270,7 @@ export const OPERATIONS: Readonly<Record<keyof Operations, string>> = {
   Diff3: "GET /api/agent/checkpoints/{checkpoint_id}/diff3",
   RollBack: "POST /api/agent/checkpoints/{checkpoint_id}/rollback",
   Rewind: "POST /api/agent/sessions/{session_id}/rewind",
+  UndoRewind: "POST /api/agent/sessions/{session_id}/rewind/undo",
   GetCanvas: "GET /api/agent/sessions/{session_id}/canvas",
   CanvasOpen: "POST /api/agent/sessions/{session_id}/canvas/open",
   CanvasCheckOut: "POST /api/agent/sessions/{session_id}/canvas/check_out",

@@ -20,7 +20,7 @@ const DEFAULT_MODEL: ModelOptions = { provider: "offline" };
 
 /** Checks options. No module is loaded yet. */
 export function prepareService(options: ServiceOptions): PreparedService {
-  const { models = {}, limits, model = DEFAULT_MODEL, wasm, ...rest } = checkedOptions(options) as ServiceOptions;
+  const { models = {}, limits, routing, model = DEFAULT_MODEL, wasm, ...rest } = checkedOptions(options) as ServiceOptions;
   for (const name of ["mode", "questions", "approve"]) {
     if ((rest as Record<string, unknown>)[name] !== undefined)
       refuse(`\`${name}\` belongs to the sessions of a service`);
@@ -30,11 +30,14 @@ export function prepareService(options: ServiceOptions): PreparedService {
   if (Object.hasOwn(models, defaultModel)) {
     refuse(`\`models\` has ${JSON.stringify(defaultModel)}, which is the name of \`model\``);
   }
+  if (routing !== undefined && !Object.hasOwn(all, requireOptions("`routing`", routing).fallback as string)) {
+    refuse(`\`routing.fallback\` names no model; the service has ${Object.keys(all).join(", ")}`);
+  }
   const send = senderOf(rest);
   const selected = new Map<string, SelectedModel>();
   for (const [name, given] of Object.entries(all)) selected.set(name, selectModel(given, send));
   const settings = Object.fromEntries([...selected].map(([name, found]) => [name, found.settings]));
-  const json = agentJson({ limits, models: settings, defaultModel });
+  const json = agentJson({ limits, models: settings, defaultModel, routing });
   // Commands of a host's environment are refused per session: they need a mode without pending edits.
   const agentOptions = rest.environment === undefined ? rest : { ...rest, mode: "direct" as const };
   return {

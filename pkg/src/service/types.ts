@@ -14,10 +14,34 @@ export interface ServiceOptions extends Omit<AgentOptions, "mode" | "questions" 
    * provider if it has none: `offline` without a `model`.
    */
   models?: Readonly<Record<string, ModelOptions>> | undefined;
+  /** A second model for the sessions, and when a request goes there. The trace of a job has each choice with its reason. */
+  routing?: ServiceRouting | undefined;
   /** Limits by name, as `GET /api/agent/settings` returns them. 0 means unlimited. */
   limits?: Readonly<Record<string, number>> | undefined;
   /** Source of the wasm module. Default: the file beside this package's own. The first load decides. */
   wasm?: InitOptions["wasm"] | undefined;
+}
+
+/** The choice between the model of a session, called local, and a second one, called remote, wherever they run. */
+export interface ServiceRouting {
+  /** Name of the second model: one of `models`, or the name of `model`. */
+  fallback: string;
+  /**
+   * `hybrid_auto` (the default) starts with the local model. The others fix the model. A request goes to the remote model
+   * after calls that do not match their schema or edits that would fail, beyond the context window, after a time limit,
+   * and if the tool calls of a job are used up without an edit.
+   */
+  agentMode?: "local" | "remote" | "hybrid_auto" | undefined;
+  /** Number of local attempts for a request. Default 2. */
+  maxLocalAttempts?: number | undefined;
+  /** Whether wrong calls and edits go to the remote model. Default true. */
+  remoteOnSchemaFail?: boolean | undefined;
+  /** Whether conversations beyond the local context window go to the remote model. Default true. */
+  remoteOnContextOverflow?: boolean | undefined;
+  /** Time limit of a local response, in milliseconds. Default: none. */
+  remoteOnTimeoutMs?: number | undefined;
+  /** Whether the remote model is never used: a request that needs it fails. Default false. */
+  strictLocal?: boolean | undefined;
 }
 
 /** The events that a reader wants. */
@@ -73,8 +97,23 @@ export interface AttachedEvent {
   }[];
 }
 
+/**
+ * The user changed files or deleted a session, and no event says so. Read what you show again. Several such changes
+ * become one item.
+ */
+export interface StateEvent {
+  type: "state.changed";
+  ts: string;
+  state: {
+    /** Workspace revision after the last such change of files. */
+    revision: number;
+    /** Number of sessions that were deleted since the start of the service. */
+    n_deleted_sessions: number;
+  };
+}
+
 /** An item of {@link Service.events}. */
-export type ServiceReading = ServiceEvent | ResyncEvent;
+export type ServiceReading = ServiceEvent | ResyncEvent | StateEvent;
 
 /** Options of a request. */
 export interface RequestOptions {

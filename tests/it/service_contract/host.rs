@@ -138,6 +138,9 @@ async fn messages(service: &Service, scope: EventScope, after: u64, n: usize) ->
                 "last": reader.position(),
                 "error": error,
             })),
+            Reading::Changed(state) => {
+                messages.push(json!({ "type": "state.changed", "ts": Timestamp(0), "state": state }));
+            }
             Reading::End => break,
         }
     }

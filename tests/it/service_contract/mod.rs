@@ -10,7 +10,7 @@ mod normal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use emend_agent::service::api::{Method, OPERATIONS, OperationInfo, route};
+use emend_agent::service::api::{Method, OPERATIONS, Operation, OperationInfo, route};
 use futures::executor::block_on;
 use serde_json::{Map, Value, json};
 
@@ -134,6 +134,9 @@ async fn a_server_sends_the_same_replies() {
     check(&replies(&client, &contract).await);
 }
 
+/// Its reply is a text of more than 64 KiB, which the file of replies must not have. A test of the service reads it.
+const LARGE: Operation = Operation::GetOutput;
+
 /// Returns whether some request to an operation can fail because of its path, its query or its body.
 fn can_fail(info: &OperationInfo) -> bool {
     let takes_input = info.path.contains('{') || info.request.is_some();
@@ -154,7 +157,8 @@ fn every_operation_has_a_step_that_succeeds_and_one_that_fails() {
     }
     for info in OPERATIONS {
         let name = info.operation.name();
-        assert!(covered.contains(&(info.operation, true)), "no step of {name} succeeds");
+        let succeeds = covered.contains(&(info.operation, true));
+        assert!(succeeds || info.operation == LARGE, "no step of {name} succeeds");
         let fails = covered.contains(&(info.operation, false));
         assert!(fails || !can_fail(info), "no step of {name} fails");
     }

@@ -6,7 +6,7 @@
  * the page shows those that the session changed or the user opened.
  */
 import type { AgentEvent, CanvasState, FileInfo, FileMatches, Review } from "emend";
-import { createClient, type ServiceClient, type ServiceReading } from "emend/service-client";
+import { createClient, type ServiceClient, type ServiceReading, type StateEvent } from "emend/service-client";
 import type {
   Contents,
   CoreApi,
@@ -84,6 +84,11 @@ export class RemoteCore implements Own {
   }
 
   #receive(item: ServiceReading): void {
+    if (item.type === "state.changed") {
+      const data = { path: "", revision: (item as StateEvent).state.revision, pending_hunks: 0 };
+      this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.#session, kind: "FILE_CHANGED", data });
+      return;
+    }
     if (!("session_id" in item) || item.session_id !== this.#session) return;
     const { type, data, job_id: job } = item;
     if (type === "job.started") this.#job = job ?? null;

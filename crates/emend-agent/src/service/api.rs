@@ -279,12 +279,14 @@ operations! {
     Clarify: Post "/api/agent/jobs/{job_id}/clarify", Some("ClarifyRequest"), (200, "JobRecord"), [], [NotFound, Conflict], false;
     /// Decides on a tool call that waits for approval.
     Approve: Post "/api/agent/jobs/{job_id}/approve", Some("ApproveRequest"), (200, "JobRecord"), [], [NotFound, Conflict], false;
-    /// Cancels a job, and returns it as it is after its end or after five seconds. Its edits stay in review.
+    /// Cancels a job, and returns it as it is after its end or after five seconds. Its edits stay in review, and queued instructions wait until one is sent or another job ends.
     Cancel: Post "/api/agent/jobs/{job_id}/cancel", None, (200, "JobRecord"), [], [NotFound, Conflict], false;
     /// Gives a running job another message.
     Steer: Post "/api/agent/jobs/{job_id}/steer", Some("TextRequest"), (200, "Done"), [], [NotFound, Conflict], false;
     /// Returns the trace of a job: its events without text deltas, with durations.
     JobTrace: Get "/api/agent/jobs/{job_id}/trace", None, (200, "JobTrace"), [], [NotFound], false;
+    /// Returns the whole output of a tool call, which `tool.call.completed` names by `output_ref`.
+    GetOutput: Get "/api/agent/jobs/{job_id}/outputs/{output_ref}", None, (200, "OutputBody"), [], [NotFound], false;
     /// Accepts hunks of a job, rejects its others, and writes the accepted ones to the disk.
     Apply: Post "/api/agent/apply", Some("ApplyRequest"), (200, "ApplyReply"), [], [NotFound, Conflict, Stale, Unsupported], false;
     /// Returns the pending hunks of all files, or of some jobs.
@@ -337,6 +339,8 @@ operations! {
     RollBack: Post "/api/agent/checkpoints/{checkpoint_id}/rollback", Some("RollbackBody"), (200, "RollbackReply"), [], [NotFound, Conflict, Unsupported], false;
     /// Takes a session back to before a job: the conversation, the files, or both. Returns the instruction for the input.
     Rewind: Post "/api/agent/sessions/{session_id}/rewind", Some("RewindRequest"), (200, "RewindReply"), [], [NotFound, Busy, Conflict, Unsupported], false;
+    /// Undoes the last rewind, unless the session has gone on since. Files that were decided or edited since refuse it.
+    UndoRewind: Post "/api/agent/sessions/{session_id}/rewind/undo", None, (200, "UnwindReply"), [], [NotFound, Busy, Conflict, Unsupported], false;
     /// Returns the canvas: the file that the editor shows, its revision, and its lease.
     GetCanvas: Get "/api/agent/sessions/{session_id}/canvas", None, (200, "CanvasBody"), [], [NotFound, Unsupported], false;
     /// Shows a file in the canvas, or none.

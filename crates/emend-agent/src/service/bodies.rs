@@ -161,7 +161,7 @@ pub struct JobState {
     /// Edits of the job, whatever tool made them.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub proposed_edits: Value,
-    /// Hunks of the job, while it awaits review; else null.
+    /// Hunks of the job while edits of it wait for review, also after a failure or a cancellation; else null.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub diff_bundle: Value,
 }
@@ -280,6 +280,16 @@ pub struct TraceStep {
     pub summary: String,
 }
 
+/// The whole output of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct OutputBody {
+    /// Name of the output.
+    pub output_ref: String,
+    /// Text.
+    pub output: String,
+}
+
 /// Queued instructions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -357,6 +367,10 @@ pub struct RewindRequest {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(default = json!(false)))]
     pub files: bool,
+    /// Whether the effect is only returned, and nothing changes.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(default = json!(false)))]
+    pub preview: bool,
 }
 
 pub(super) fn yes() -> bool {
@@ -377,4 +391,16 @@ pub struct RewindReply {
     pub kept: Vec<String>,
     /// Files that a command changed and whose former state was not kept.
     pub lost: Vec<String>,
+}
+
+/// Reply of `POST /api/agent/sessions/{session_id}/rewind/undo`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct UnwindReply {
+    /// Number of messages that the conversation has again.
+    pub restored_messages: u64,
+    /// Files that have the edits again.
+    pub restored: Vec<String>,
+    /// Files that stay as they are, because they have another state than the rewind left.
+    pub kept: Vec<String>,
 }

@@ -21,6 +21,16 @@ impl Changes {
         self.events.push(NewEvent { kind: kind.to_owned(), job_id: Some(job.job_id.clone()), data });
     }
 
+    /// Adds an event about the review of a job: one of the session, with the id of the job, if the job has ended. The last
+    /// event of a job is its end.
+    pub(super) fn review_event(&mut self, job: &JobRecord, kind: &str, mut data: serde_json::Value) {
+        if !job.status.is_terminal() {
+            return self.event(job, kind, data);
+        }
+        data["job_id"] = job.job_id.clone().into();
+        self.session_event(kind, data);
+    }
+
     /// Adds an event of the session.
     pub(super) fn session_event(&mut self, kind: &str, data: serde_json::Value) {
         debug_assert!(is_known(kind), "{kind} is not in the table of events");

@@ -109,6 +109,7 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
             }
             session.n_jobs += 1;
             session.told_revision = Some(revision);
+            session.rewound = None;
             session.last_job_id = Some(job.job_id.clone());
             pin_rows(session, new.context_rows);
             changes.text = format!("{}\n", job.instruction);
@@ -174,7 +175,10 @@ pub(super) fn spawn(inner: &Shared<Inner>, task: Option<Task>) {
     inner.host.spawn(Box::pin(async move {
         let job_id = task.job_id.clone();
         run(&owned, task).await;
-        if let Ok(job) = owned.job(&job_id).await {
+        // After a cancellation, the user decides how to go on.
+        if let Ok(job) = owned.job(&job_id).await
+            && job.status != JobStatus::Cancelled
+        {
             go_on(&owned, &job.session_id).await;
         }
     }));

@@ -24,6 +24,11 @@ pub const EVENT_TYPES: &[EventType] = &[
         "service",
         "The session went back to before a job. `job_id`, `conversation`, `files`, `removed_messages`.",
     ),
+    row(
+        "session.rewind_undone",
+        "service",
+        "The last rewind was undone. `job_id`, `restored_messages`, `restored`.",
+    ),
     row("jobs.purged", "service", "Ended jobs were removed. `job_ids`."),
     row("job.queued", "service", "The job exists. `instruction`."),
     row("job.started", "USER_INPUT", "The agent works. `instruction`."),
@@ -56,7 +61,7 @@ pub const EVENT_TYPES: &[EventType] = &[
     row(
         "job.error",
         "ERROR",
-        "The reason of the failure that `job.failed` reports. `code`, `message`, `suggestions`, `data`.",
+        "The reason of the failure that `job.failed` reports, or for which a router chose its second model. `code`, `message`, `suggestions`, `data`.",
     ),
     row("checkpoint.created", "service", "The state before the job can be restored. `checkpoint_id`."),
     row("checkpoint.rollback.started", "service", "A rollback begins. `checkpoint_id`, `mode`."),
@@ -77,7 +82,7 @@ pub const EVENT_TYPES: &[EventType] = &[
     row(
         "provider.selected",
         "service",
-        "The router chose a model. `provider`, `local`, `reason`, `attempt`, `detail`.",
+        "A request goes to a provider: each choice of a router, or the first request of a run without one (`reason` is `mode`). `provider`, `local`, `reason`, `attempt`, `detail`.",
     ),
     row(
         "provider.step",
@@ -112,7 +117,7 @@ pub const EVENT_TYPES: &[EventType] = &[
     row(
         "review.updated",
         "FILE_CHANGED",
-        "The pending edits changed: by the agent (`file_path`, `revision`, `pending_hunks`) or by the user (`by`, `revision`).",
+        "The pending edits changed: by the agent (`file_path`, `revision`, `pending_hunks`) or by the user (`by`, `revision`). For a job that has ended it is an event of the session, with `job_id`.",
     ),
     row("apply.started", "service", "The user applies hunks. `accepted_hunk_ids`."),
     row("apply.completed", "service", "The accepted hunks are on disk. `applied_files`."),

@@ -5,6 +5,7 @@
 use emend_llm::Shared;
 use emend_llm::runtime::Mutex;
 use event_listener::{Event, EventListener};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::api::{ApiError, ApiResult};
@@ -17,12 +18,32 @@ use crate::error_code::Code;
 pub(super) struct Hub {
     event: Event,
     closed: Mutex<bool>,
+    announced: Mutex<Announced>,
+}
+
+/// The state of the service after changes that no event tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Announced {
+    /// Workspace revision after the last such change of files.
+    pub revision: u64,
+    /// Number of sessions that were deleted since the start of the service.
+    pub n_deleted_sessions: u64,
 }
 
 impl Hub {
     /// Wakes all readers.
     pub(super) fn notify(&self) {
         self.event.notify(usize::MAX);
+    }
+
+    /// Tells readers about a change that has no event.
+    pub(super) fn announce(&self, change: impl FnOnce(&mut Announced)) {
+        change(&mut self.announced.lock());
+        self.notify();
+    }
+
+    fn announced(&self) -> Announced {
+        *self.announced.lock()
     }
 
     /// Ends all readers after they have read the remaining events.
@@ -74,6 +95,8 @@ pub struct EventReader {
     hub: Shared<Hub>,
     scope: EventScope,
     after: u64,
+    /// The last state that was announced to this reader.
+    announced: Announced,
     is_over: bool,
 }
 
@@ -85,13 +108,16 @@ pub enum Reading {
     /// The events after the number of the reader are gone. The reader goes on after the newest event; the client reads
     /// the state again. The value is the error.
     Resync(Value),
+    /// The user changed files or deleted a session, and no event says so. Several such changes become one.
+    Changed(Announced),
     /// The scope has ended.
     End,
 }
 
 impl EventReader {
     pub(super) fn new(store: Shared<dyn ServiceStore>, hub: Shared<Hub>, scope: EventScope, after: u64) -> Self {
-        Self { store, hub, scope, after, is_over: false }
+        let announced = hub.announced();
+        Self { store, hub, scope, after, announced, is_over: false }
     }
 
     /// Returns the scope.
@@ -129,6 +155,10 @@ impl EventReader {
             }
             if self.is_over || is_closed || self.job_is_over().await? {
                 return Ok(Reading::End);
+            }
+            let announced = self.hub.announced();
+            if std::mem::replace(&mut self.announced, announced) != announced {
+                return Ok(Reading::Changed(announced));
             }
             listener.await;
         }

@@ -1,6 +1,6 @@
 //! The part of the host that the service calls: it opens agents and starts tasks.
 
-use emend_llm::router::{RouteObserver, RouteTrace, ValidationGate};
+use emend_llm::router::{RouteObserver, RouteReason, RouteTrace, ValidationGate};
 use emend_llm::runtime::Mutex;
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 
@@ -37,9 +37,11 @@ pub trait ServiceHost: MaybeSend + MaybeSync {
     /// Changes the options of a session last, after the profile of its model has set them.
     fn adjust(&self, _options: &mut SessionOptions) {}
 
-    /// Tells the router of the model of a session, if it has one, to use its second model from now on. The service calls
-    /// it after a job that used up its tool calls.
-    fn escalate(&self, _session_id: &str, _detail: &str) {}
+    /// Tells the router of the model of a session, if it has one, to use its second model from now on. Returns whether that
+    /// changes the model. The service calls it when a job has used up its tool calls; a job without edits then goes on.
+    fn escalate(&self, _session_id: &str, _detail: &str) -> bool {
+        false
+    }
 
     /// Returns why this host has no canvas, if it has none: sessions then get no canvas tools, and no file opens.
     fn canvas_refusal(&self) -> Option<&'static str> {
@@ -62,9 +64,25 @@ pub trait ServiceHost: MaybeSend + MaybeSync {
 #[derive(Default)]
 pub(super) struct RouteLog {
     traces: Mutex<Vec<RouteTrace>>,
+    /// Whether the trace of the present run has no choice yet.
+    is_first: Mutex<bool>,
 }
 
 impl RouteLog {
+    /// Begins a run.
+    pub(super) fn begin(&self) {
+        *self.is_first.lock() = true;
+    }
+
+    /// Notes the provider of the first request of a run that has no router.
+    pub(super) fn without_router(&self, provider: &str) {
+        if std::mem::take(&mut *self.is_first.lock()) {
+            let provider = provider.to_owned();
+            let trace = RouteTrace { provider, local: false, reason: RouteReason::Mode, attempt: 1, detail: None };
+            self.traces.lock().push(trace);
+        }
+    }
+
     /// Returns the choices since the last call.
     pub(super) fn take(&self) -> Vec<RouteTrace> {
         std::mem::take(&mut *self.traces.lock())
@@ -73,6 +91,7 @@ impl RouteLog {
 
 impl RouteObserver for RouteLog {
     fn routed(&self, trace: &RouteTrace) {
+        *self.is_first.lock() = false;
         self.traces.lock().push(trace.clone());
     }
 }

@@ -1,5 +1,6 @@
 //! The limits of a service: their names, defaults and environment variables.
 
+use emend_edit::line_log::HunkLimits;
 use serde::{Deserialize, Serialize};
 
 use crate::tools::ProjectToolLimits;
@@ -93,10 +94,19 @@ limits! {
     max_text_bytes = 1_048_576, "EMEND_MAX_TEXT_BYTES";
 }
 
+/// Returns a limit as a size; 0 means unlimited.
+fn size(limit: u64) -> usize {
+    if limit == 0 { usize::MAX } else { usize::try_from(limit).unwrap_or(usize::MAX) }
+}
+
 impl ServiceLimits {
+    /// Returns the size above which changes are cut into several hunks.
+    pub(super) fn of_hunks(&self) -> HunkLimits {
+        HunkLimits { lines: size(self.max_hunk_lines), bytes: size(self.max_hunk_bytes) }
+    }
+
     /// Returns the limits of the project tools.
     pub(super) fn of_project_tools(&self) -> ProjectToolLimits {
-        let size = |limit: u64| if limit == 0 { usize::MAX } else { usize::try_from(limit).unwrap_or(usize::MAX) };
         ProjectToolLimits {
             max_search_results_default: size(self.max_search_results_default),
             max_search_results_cap: size(self.max_search_results_cap),

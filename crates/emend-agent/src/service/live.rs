@@ -17,7 +17,7 @@ use super::store::{Commit, Committed};
 use crate::approval::{Action, Approver, Rule, ToolEffect};
 use crate::error_code::Code;
 use crate::session::{EditGate, Session};
-use crate::tools::{CANVAS_INSTRUCTIONS, canvas_tools, project_tools};
+use crate::tools::{CANVAS_INSTRUCTIONS, PROJECT_INSTRUCTIONS, canvas_tools, project_tools};
 use crate::workspace::Mode;
 
 impl Inner {
@@ -193,10 +193,12 @@ impl Inner {
         options.provider = Shared::new(Observed {
             inner: options.provider,
             log: Shared::clone(&steps),
+            routes: Shared::clone(&routes),
             clock: Shared::clone(&self.clock),
         });
         if record.tools == ToolSet::Project {
             options.tools = project_tools(self.limits.of_project_tools());
+            options.config.base_prompt = Some(PROJECT_INSTRUCTIONS.to_owned());
         }
         let has_canvas = record.canvas.tools && self.check_canvas().is_ok();
         if has_canvas {

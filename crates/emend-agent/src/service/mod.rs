@@ -47,9 +47,9 @@ use emend_llm::{Clock, Random, Shared};
 pub use api::{ApiError, ApiRequest, ApiResponse, ApiResult, Method, OPERATIONS, Operation, OperationInfo};
 pub use bodies::{
     ApproveDecision, ApproveRequest, ChatMessage, CheckpointList, CheckpointSummary, ClarifyRequest, CommentList,
-    CommentRequest, CreateSession, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, RewindReply,
+    CommentRequest, CreateSession, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, OutputBody, RewindReply,
     RewindRequest, RunReply, RunRequest, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep,
-    UpdateSession,
+    UnwindReply, UpdateSession,
 };
 pub use canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit, CanvasLineOperation,
@@ -60,13 +60,13 @@ pub use checkpoint_bodies::{
     RollbackModeName, RollbackReply, RolledBackFileBody,
 };
 pub use event_types::{EVENT_TYPES, EventType};
-pub use events::{EventReader, Reading, number_of};
+pub use events::{Announced, EventReader, Reading, number_of};
 pub use host::{AgentPlan, ServiceHost};
 pub use limits::{LIMITS, LimitInfo, ServiceLimits};
 pub use provider_step::{CanonicalCall, ProviderStepResult, RawUsage, StopReason};
 pub use records::{
     Applying, Budget, CanvasFlags, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobControl,
-    JobDecision, JobRecord, JobStatus, OpenApproval, Question, SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,
+    JobDecision, JobRecord, JobStatus, OpenApproval, Question, Rewound, SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,
 };
 pub use review_body::{ReviewBody, ReviewFileBody, ReviewHunkBody, ReviewLineBody};
 pub use review_requests::{
@@ -124,6 +124,7 @@ impl Service {
     fn build(parts: ServiceParts, jobs: Option<Shared<dyn Jobs>>) -> Self {
         let ServiceParts { workspace, host, store, conversations, clock, random, limits } = parts;
         workspace.keep_waiting();
+        workspace.set_hunk_limits(limits.of_hunks());
         Self {
             inner: Shared::new(Inner {
                 workspace,

@@ -12,6 +12,8 @@ use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::host::RouteLog;
+
 /// The reason why the model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -157,10 +159,12 @@ impl StepLog {
     }
 }
 
-/// A provider whose responses are logged.
+/// A provider whose responses and choices are logged.
 pub(super) struct Observed {
     pub(super) inner: Shared<dyn Provider>,
     pub(super) log: Shared<StepLog>,
+    /// Gets the choice of a router before the request is sent, or else of this provider.
+    pub(super) routes: Shared<RouteLog>,
     pub(super) clock: Shared<dyn Clock>,
 }
 
@@ -186,12 +190,20 @@ impl Provider for Observed {
 
     fn stream(&self, request: Request, cancel: CancelToken) -> BoxFuture<'_, Result<EventStream, LlmError>> {
         let began = self.clock.now_ms();
-        Box::pin(async move { Ok(self.logged(self.inner.stream(request, cancel).await?, began)) })
+        Box::pin(async move {
+            let events = self.inner.stream(request, cancel).await;
+            self.routes.without_router(self.name());
+            Ok(self.logged(events?, began))
+        })
     }
 
     fn complete(&self, request: Request, cancel: CancelToken) -> BoxFuture<'_, Result<EventStream, LlmError>> {
         let began = self.clock.now_ms();
-        Box::pin(async move { Ok(self.logged(self.inner.complete(request, cancel).await?, began)) })
+        Box::pin(async move {
+            let events = self.inner.complete(request, cancel).await;
+            self.routes.without_router(self.name());
+            Ok(self.logged(events?, began))
+        })
     }
 
     fn initialize(&self) -> Result<(), LlmError> {

@@ -248,6 +248,21 @@ pub struct SessionRecord {
     /// Workspace revision up to which the model was told the user's decisions; absent before the first job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_revision: Option<u64>,
+    /// The last rewind, as long as it can be undone: until the next job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewound: Option<Rewound>,
+}
+
+/// A rewind of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Rewound {
+    /// Id of the first job that was taken back.
+    pub job_id: String,
+    /// Number of messages that were removed from the conversation.
+    pub removed_messages: u64,
+    /// Whether files were changed back.
+    pub files: bool,
 }
 
 /// The state of a job.

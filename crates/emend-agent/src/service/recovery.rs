@@ -31,8 +31,10 @@ pub(super) async fn recover(inner: &Shared<Inner>) -> ApiResult<()> {
             Some(last) => inner.store.job(last).await?,
             None => None,
         };
-        // After a job that ended with its process, the user decides how to go on.
-        let was_aborted = |job: JobRecord| job.error.is_some_and(|error| error.code == Code::Aborted.as_str());
+        // After a job that was cancelled or ended with its process, the user decides how to go on.
+        let was_aborted = |job: JobRecord| {
+            job.status == JobStatus::Cancelled || job.error.is_some_and(|error| error.code == Code::Aborted.as_str())
+        };
         if !job.is_some_and(was_aborted) {
             go_on(inner, &id).await;
         }

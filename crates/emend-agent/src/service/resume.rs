@@ -64,6 +64,8 @@ pub(super) struct Told {
     pub(super) question: Option<Question>,
     /// Text of the last answer of the model.
     pub(super) answer: String,
+    /// Whether the provider of the last run is told.
+    pub(super) has_provider: bool,
 }
 
 impl Told {
@@ -81,7 +83,9 @@ impl Told {
     fn take(&mut self, event: &EventRecord) {
         match event.kind.as_str() {
             "message.completed" => event.data["text"].as_str().unwrap_or_default().clone_into(&mut self.answer),
-            "clarification.received" => self.question = None,
+            "clarification.received" => (self.question, self.has_provider) = (None, false),
+            "rerun.started" => self.has_provider = false,
+            "provider.selected" => self.has_provider = true,
             "tool.call.completed" if event.data["ok"] == true => {
                 self.question = question_of(&event.data["result"]).or(self.question.take());
             }

@@ -147,6 +147,8 @@ pub struct TouchedFileBody {
     pub hunks: u64,
     /// Number of these that are contested.
     pub contested: u64,
+    /// Number of these that exceed the size of a hunk. A decision takes each as one; `POST /api/agent/split` cuts it.
+    pub oversized: u64,
     /// Number of live changes of the user that depend on the selected hunks.
     pub dependents_from_user: u64,
     /// Number of lines of the user that would leave the disk.

@@ -15,6 +15,7 @@ use super::resume::{Begin, Input, Told, question_of};
 use super::slot::Agent;
 use super::store::WorkChange;
 use super::task::Task;
+use super::text::of_escalation;
 use super::time::Timestamp;
 use super::translate::translate;
 use crate::approval::Approval;
@@ -52,12 +53,17 @@ fn run_budget(session: &SessionRecord, job: &JobRecord) -> RunBudget {
 
 /// Runs the agent on the next message of a job, or goes on with it, and stores the outcome.
 pub(super) async fn run(inner: &Shared<Inner>, task: Task) {
-    let outcome = drive(inner, &task).await;
+    let outcome = loop {
+        match drive(inner, &task).await {
+            Ok(Outcome::Again) => {}
+            outcome => break outcome,
+        }
+    };
     let ended = match outcome {
         // A server that lost the job has continued the conversation; the next one reads it again.
         Ok(Outcome::Ended(end)) if task.is_shared && end.is_overtaken() && task.claim.attempt < ATTEMPTS_MAX => Ok(()),
         Ok(Outcome::Ended(end)) => finish(inner, &task, *end).await,
-        Ok(Outcome::Left) => Ok(()),
+        Ok(Outcome::Left | Outcome::Again) => Ok(()),
         Ok(Outcome::Over) => end_work(inner, &task).await,
         // The queue gives the job to another server, or to this one again, once the claim has ended.
         Err(error) if task.is_shared && is_of_server(&error) && task.claim.attempt < ATTEMPTS_MAX => Ok(()),
@@ -87,6 +93,8 @@ enum Outcome {
     Ended(Box<End>),
     /// Another process goes on: this one lost the job, or the job waits for the user.
     Left,
+    /// The second model of a router goes on.
+    Again,
     /// The job had ended before.
     Over,
 }
@@ -179,6 +187,9 @@ async fn begin(inner: &Shared<Inner>, task: &Task, opened: &Opened) -> ApiResult
         _ => None,
     };
     note_canvas(inner, agent).await;
+    if !opened.told.has_provider {
+        agent.routes.begin();
+    }
     let run = match begin {
         Begin::New { message, .. } | Begin::Repeat { message } => agent.session.submit(message, task.cancel.clone())?,
         Begin::Again { run_id } => {
@@ -253,9 +264,11 @@ async fn drive(inner: &Shared<Inner>, task: &Task) -> ApiResult<Outcome> {
     note_canvas(inner, &agent).await;
     agent.session.keep_steps(None);
     agent.desk.clear();
+    let mut goes_on = false;
     if end.error.as_ref().is_some_and(|error| error.data["limit"] == "tool_calls") {
         let detail = format!("job {} used up its tool calls", task.job_id);
-        inner.host.escalate(&job.session_id, &detail);
+        let has_edits = inner.workspace.runs().iter().any(|run| end.runs.contains(&run.run_id));
+        goes_on = inner.host.escalate(&job.session_id, &detail) && !has_edits;
     }
     // The usage of the whole run also counts calls that failed.
     let rest = usage.beyond(&end.stored);
@@ -265,10 +278,14 @@ async fn drive(inner: &Shared<Inner>, task: &Task) -> ApiResult<Outcome> {
             changes.work = task.work(&[], None);
             session.spent.add(&rest);
             job.usage.add(&rest);
+            if goes_on {
+                job.n_tool_calls_before = job.n_tool_calls;
+                job.control.input = Some(of_escalation(&job.instruction));
+            }
             Ok(())
         })
         .await?;
-    Ok(Outcome::Ended(Box::new(end)))
+    Ok(if goes_on { Outcome::Again } else { Outcome::Ended(Box::new(end)) })
 }
 
 /// Ends the work on a job that needs none: it has ended, or the user cancelled it before its run went on.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use futures::lock::MutexGuard;
 use serde_json::json;
 
 use super::api::ApiResult;
@@ -12,13 +13,19 @@ use super::inner::Inner;
 use super::records::{Applying, JobRecord, JobStatus};
 use super::review_requests::AppliedFileBody;
 use super::run::complete;
-use super::store::SessionQuery;
 use crate::workspace::Applied;
 
 /// An application of a review that this process has carried out.
 pub(super) struct Application<'a> {
     pub(super) job_id: &'a str,
     pub(super) files: &'a [AppliedFileBody],
+}
+
+/// The right to decide on edits.
+pub(super) struct Deciding<'a> {
+    _guard: MutexGuard<'a, ()>,
+    /// Workspace revision before the decision.
+    revision: u64,
 }
 
 impl AppliedFileBody {
@@ -35,31 +42,61 @@ impl AppliedFileBody {
 }
 
 impl Inner {
+    /// Begins a decision on edits. No other decision is made until the value is dropped.
+    pub(super) async fn begin_decision(&self) -> Deciding<'_> {
+        let guard = self.deciding.lock().await;
+        Deciding { _guard: guard, revision: self.workspace.revision() }
+    }
+
     /// Completes the jobs whose edits are all decided, and reports the change of the review.
     pub(super) async fn settle(&self, what: &str) -> ApiResult<()> {
-        self.settle_all(what, None).await
+        self.settle_all(what, None, None).await
     }
 
-    /// As [`settle`](Self::settle), after an application.
-    pub(super) async fn settle_applied(&self, done: Application<'_>) -> ApiResult<()> {
-        self.settle_all("apply", Some(done)).await
+    /// As [`settle`](Self::settle), after a decision. Also reports changes of the edits of ended jobs.
+    pub(super) async fn settle_decision(&self, deciding: &Deciding<'_>, what: &str) -> ApiResult<()> {
+        self.settle_all(what, Some(deciding), None).await
     }
 
-    async fn settle_all(&self, what: &str, done: Option<Application<'_>>) -> ApiResult<()> {
+    /// As [`settle_decision`](Self::settle_decision), after an application.
+    pub(super) async fn settle_applied(&self, deciding: &Deciding<'_>, done: Application<'_>) -> ApiResult<()> {
+        self.settle_all("apply", Some(deciding), Some(done)).await
+    }
+
+    async fn settle_all(
+        &self,
+        what: &str,
+        deciding: Option<&Deciding<'_>>,
+        done: Option<Application<'_>>,
+    ) -> ApiResult<()> {
         let pending = self.workspace.runs_with_pending();
-        for job in self.store.open_jobs().await? {
+        let open = self.store.open_jobs().await?;
+        let is_open = |job: &JobRecord| open.iter().any(|open| open.job_id == job.job_id);
+        let mut is_told = open.iter().any(|job| job.status == JobStatus::AwaitingReview || !job.runs.is_empty());
+        if let Some(deciding) = deciding {
+            let runs: Vec<u64> = self.workspace.runs_changed_since(deciding.revision).into_iter().collect();
+            for job in self.store.jobs_of_runs(&runs).await?.iter().filter(|job| !is_open(job)) {
+                let data = json!({ "by": what, "revision": self.workspace.revision() });
+                self.review_event(&job.job_id, "review.updated", data).await?;
+                is_told = true;
+            }
+        }
+        for job in &open {
             let done = done.as_ref().filter(|done| done.job_id == job.job_id);
             match job.status {
-                JobStatus::AwaitingReview => self.settle_job(&job, &pending, what, done).await?,
+                JobStatus::AwaitingReview => self.settle_job(job, &pending, what, done).await?,
                 // The user may decide while the agent works, or waits for an answer.
                 _ if !job.runs.is_empty() => {
                     let data = json!({ "by": what, "revision": self.workspace.revision() });
-                    self.job_event(&job.job_id, "review.updated", data).await?;
+                    self.review_event(&job.job_id, "review.updated", data).await?;
                 }
                 _ => {}
             }
         }
         self.store.save_edits().await?;
+        if !is_told {
+            self.hub.announce(|state| state.revision = self.workspace.revision());
+        }
         Ok(())
     }
 
@@ -106,24 +143,21 @@ impl Inner {
     /// Returns completed jobs to review whose edits an undo or a redo has made pending again.
     pub(super) async fn reopen(&self, what: &str) -> ApiResult<()> {
         let pending = self.workspace.runs_with_pending();
-        let is_pending = |job: &JobRecord| job.runs.iter().any(|run| pending.contains(run));
-        let query = SessionQuery { limit: usize::MAX, ..SessionQuery::default() };
-        for session in self.store.sessions(&query).await?.sessions {
-            let jobs = self.store.jobs(&session.session_id).await?.into_iter();
-            for job in jobs.filter(|job| job.status == JobStatus::Completed && is_pending(job)) {
-                let (now, revision) = (self.now(), self.workspace.revision());
-                let files = self.pending_files(&job.runs);
-                self.change_job(&job.job_id, |_, job, changes| {
-                    job.status = JobStatus::AwaitingReview;
-                    job.finished_at = None;
-                    job.review_revision = Some(revision);
-                    job.reviewed_at = Some(now);
-                    let data = json!({ "by": what, "files": files, "review_revision": revision });
-                    changes.event(job, "job.reopened", data);
-                    Ok(())
-                })
-                .await?;
-            }
+        let runs: Vec<u64> = pending.into_iter().collect();
+        let jobs = self.store.jobs_of_runs(&runs).await?.into_iter();
+        for job in jobs.filter(|job| job.status == JobStatus::Completed) {
+            let (now, revision) = (self.now(), self.workspace.revision());
+            let files = self.pending_files(&job.runs);
+            self.change_job(&job.job_id, |_, job, changes| {
+                job.status = JobStatus::AwaitingReview;
+                job.finished_at = None;
+                job.review_revision = Some(revision);
+                job.reviewed_at = Some(now);
+                let data = json!({ "by": what, "files": files, "review_revision": revision });
+                changes.event(job, "job.reopened", data);
+                Ok(())
+            })
+            .await?;
         }
         Ok(())
     }

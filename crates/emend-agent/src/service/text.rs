@@ -56,6 +56,14 @@ pub(super) fn of_rerun(instruction: &str, paths: &[String]) -> String {
     )
 }
 
+/// Returns the instruction for the second model of a router.
+pub(super) fn of_escalation(instruction: &str) -> String {
+    format!(
+        "The tool calls were used up before any edit. Start over with a new budget of calls, read only what you need, and \
+         make the edits. The instruction was:\n\n{instruction}"
+    )
+}
+
 /// Returns a fence that is longer than any in the text.
 fn fence(text: &str) -> String {
     let longest = text.lines().map(|line| line.trim_start().bytes().take_while(|byte| *byte == b'`').count()).max();

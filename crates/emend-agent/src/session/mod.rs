@@ -379,6 +379,28 @@ impl Session {
         Ok(removed)
     }
 
+    /// Puts the conversation back to what it was before a [`rewind`](Self::rewind), and saves it. `entries` is all of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`rewind`](Self::rewind), and [`SubmitError::Busy`] if the conversation has gone on since.
+    pub async fn unwind(&self, entries: Vec<HistoryEntry>) -> Result<(), SubmitError> {
+        match self.state() {
+            SessionState::Processing => return Err(SubmitError::Busy),
+            SessionState::Closed => return Err(SubmitError::Closed),
+            SessionState::Idle | SessionState::AwaitingInput => {}
+        }
+        {
+            let mut history = self.core.history();
+            if !entries.starts_with(history.entries()) {
+                return Err(SubmitError::Busy);
+            }
+            history.replace(entries);
+        }
+        self.core.save().await;
+        Ok(())
+    }
+
     /// Compacts the history now, by the session's [`ContextStrategy`](crate::history::ContextStrategy).
     ///
     /// # Errors

@@ -39,7 +39,7 @@ pub use glob::Glob;
 pub use grep::Grep;
 pub use list_dir::ListDir;
 pub use move_file::MoveFile;
-pub use project::{ProjectToolLimits, project_tools};
+pub use project::{PROJECT_INSTRUCTIONS, ProjectToolLimits, project_tools};
 pub use read_file::ReadFile;
 pub(crate) use read_file::{IMAGE_BYTES_MAX, image_type};
 pub use read_many_files::ReadManyFiles;

@@ -154,7 +154,7 @@ impl Workspace {
         let mut log = match (known, before) {
             (Some(log), Some(before)) => self.with_users_text(log, before.as_deref()),
             (Some(log), None) => log,
-            (None, Some(before)) => LineLog::new(before.as_deref()),
+            (None, Some(before)) => self.state().new_log(before.as_deref()),
             (None, None) => return Ok(CaptureOutcome::NotUndoable),
         };
         // Without the lease, the agent must not change the canvas. The change counts as that of another program.

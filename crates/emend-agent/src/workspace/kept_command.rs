@@ -1,6 +1,6 @@
 //! Commands in an environment that keeps files: every change is recorded by the keeper, and that of text in line logs.
 
-use emend_edit::line_log::{LineLog, Origin};
+use emend_edit::line_log::Origin;
 use emend_edit::size::compact_sort::set_of;
 use futures::future::{Either, select};
 
@@ -82,7 +82,7 @@ impl Workspace {
         let known = self.state().files.get(path).map(|entry| entry.log.clone());
         let mut log = match known {
             Some(log) => self.with_users_text(log, before.as_deref()),
-            None => LineLog::new(before.as_deref()),
+            None => self.state().new_log(before.as_deref()),
         };
         // Without the lease, the agent must not change the canvas. The change counts as that of another program.
         let origin = if self.canvas.path().as_ref() == Some(path) { Origin::External } else { Origin::Agent };

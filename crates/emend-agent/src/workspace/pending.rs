@@ -17,6 +17,15 @@ impl Workspace {
         pending.filter_map(|change| change.meta.run.parse().ok()).collect()
     }
 
+    /// Returns the runs with edits of the agent in the files that have changed since a workspace revision.
+    #[must_use]
+    pub fn runs_changed_since(&self, revision: u64) -> BTreeSet<u64> {
+        let state = self.state();
+        let changed = state.files.values().filter(|entry| entry.changed_at > revision);
+        let changes = changed.flat_map(|entry| entry.log.changes());
+        changes.filter(|change| change.origin == Origin::Agent).filter_map(|change| change.meta.run.parse().ok()).collect()
+    }
+
     /// Returns the files with pending edits of the agent in `runs`, by path.
     #[must_use]
     pub fn pending_files(&self, runs: &[u64]) -> Vec<FilePath> {

@@ -1,6 +1,6 @@
 //! The effect of a decision on many hunks, before it is made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use emend_edit::line_log::{LineLog, Origin};
 use serde::Serialize;
@@ -26,6 +26,8 @@ pub struct TouchedFile {
     pub hunks: usize,
     /// Number of these that are contested: [`HunkDecision::Accept`] does not take them.
     pub contested: usize,
+    /// Number of these that exceed the size of a hunk and are decided on as one.
+    pub oversized: usize,
     /// Number of live changes of the user or another program that depend on the selected ones.
     pub dependents_from_user: usize,
     /// Number of lines of the user that are on the disk now and would no longer be.
@@ -54,9 +56,12 @@ impl Workspace {
         changes: ChangesOf,
     ) -> Result<Touched, ReviewError> {
         let mut touched = Touched::default();
+        let hunks = self.review().files.into_iter().flat_map(|file| file.hunks);
+        let oversized: BTreeSet<String> = hunks.filter(|hunk| hunk.oversized).map(|hunk| hunk.id).collect();
         for (path, picks) in picks {
             let mut log = self.log_of(&path).await?;
             let contested = picks.iter().filter(|pick| !log.contested(&pick.changes).is_empty()).count();
+            let oversized = picks.iter().filter(|pick| oversized.contains(&pick.id)).count();
             let hunks = picks.len();
             let mut ids = changes(&path, &mut log, picks)?;
             let by_user = |log: &LineLog, id| log.change(id).is_some_and(|change| change.origin != Origin::Agent);
@@ -72,7 +77,14 @@ impl Workspace {
                 Err(ReviewError::HasDependents { .. }) => 0,
                 Err(error) => return Err(error),
             };
-            touched.files.push(TouchedFile { path, hunks, contested, dependents_from_user, removes_user_lines });
+            touched.files.push(TouchedFile {
+                path,
+                hunks,
+                contested,
+                oversized,
+                dependents_from_user,
+                removes_user_lines,
+            });
         }
         Ok(touched)
     }

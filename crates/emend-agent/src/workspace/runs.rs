@@ -146,6 +146,26 @@ impl Workspace {
         Ok(undone)
     }
 
+    /// Returns the effect that [`undo_runs`](Self::undo_runs) would have now, as far as the system permits it.
+    ///
+    /// # Errors
+    ///
+    /// A file or the record of commands cannot be read.
+    pub async fn preview_undo_runs(&self, runs: &[u64]) -> Result<UndoneRun, WorkspaceError> {
+        let _writing = self.enter().await?;
+        let mut undone = self.taken_back(runs, None).await?.undone;
+        let undo = KeptUndo { runs: runs.to_vec(), logged: self.logged(runs), ..KeptUndo::default() };
+        if let Some(keeper) = self.keeper() {
+            for change in keeper.preview(&undo).await?.into_iter().filter(|change| !undo.logged.contains(&change.path)) {
+                if change.is_blocked { &mut undone.blocked } else { &mut undone.restored }.push(change.path);
+            }
+            undone.restored = set_of(undone.restored).into_iter().collect();
+        }
+        let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
+        undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();
+        Ok(undone)
+    }
+
     /// Returns the files with changes of the agent in `runs` that are in effect.
     fn logged(&self, runs: &[u64]) -> BTreeSet<FilePath> {
         let runs = run_names(runs);

@@ -354,8 +354,10 @@ impl Workspace {
         state.undone = snapshot.undone;
         state.expected = snapshot.expected;
         state.expected_step = snapshot.step;
+        let limits = state.hunk_limits;
         let entry = |(path, saved)| {
-            let SavedEntry { number, log, moved_from, changed_at, marks } = saved;
+            let SavedEntry { number, mut log, moved_from, changed_at, marks } = saved;
+            log.set_hunk_limits(limits);
             (path, Entry { number, log, moved_from, changed_at, marks, waits: false })
         };
         state.files = map_of(snapshot.files.into_iter().map(entry));
@@ -388,7 +390,8 @@ impl Workspace {
             state.expected = changes.expected;
             state.expected_step = changes.step;
             for (path, saved) in changes.files {
-                let SavedEntry { number, log, moved_from, changed_at, marks } = saved;
+                let SavedEntry { number, mut log, moved_from, changed_at, marks } = saved;
+                log.set_hunk_limits(state.hunk_limits);
                 state.saved.insert(path.clone(), Some(changed_at));
                 let waits = !log.is_disk_saved();
                 state.files.insert(path, Entry { number, log, moved_from, changed_at, marks, waits });

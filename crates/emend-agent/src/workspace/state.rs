@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::line_log::{ChangeId, ChangeMeta, LineLog};
+use emend_edit::line_log::{ChangeId, ChangeMeta, HunkLimits, LineLog};
 use emend_edit::text::decode_owned;
 use emend_llm::runtime::{Mutex, MutexGuard};
 use emend_llm::{Clock, Shared};
@@ -115,9 +115,18 @@ pub(super) struct State {
     pub(super) saved_revision: u64,
     /// Whether the state differs from the shared one and could not be saved.
     pub(super) is_stale: bool,
+    /// The size above which new changes are cut.
+    pub(super) hunk_limits: HunkLimits,
 }
 
 impl State {
+    /// Returns a log for a file with this text.
+    pub(super) fn new_log(&self, base: Option<&str>) -> LineLog {
+        let mut log = LineLog::new(base);
+        log.set_hunk_limits(self.hunk_limits);
+        log
+    }
+
     /// Changes the list of steps.
     ///
     /// A step that reached some of its files only, because the process was killed, stays in its old list with the others.
@@ -188,6 +197,13 @@ impl Workspace {
     #[must_use]
     pub fn with_saver(self, saver: Shared<dyn SaveSnapshot>) -> Self {
         Self { saver: Some(saver), ..self }
+    }
+
+    /// Sets the size above which later changes are cut, and hunks are marked as oversized.
+    pub fn set_hunk_limits(&self, limits: HunkLimits) {
+        let mut state = self.state();
+        state.hunk_limits = limits;
+        state.files.values_mut().for_each(|entry| entry.log.set_hunk_limits(limits));
     }
 
     /// Returns a view of this workspace in another mode, with the same files, pending edits and review.

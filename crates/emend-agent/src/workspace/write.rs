@@ -139,7 +139,7 @@ impl Workspace {
                 return Err(EnvError::Changed { path: path.to_string() }.into());
             }
             // Saving compares a new log with the disk.
-            let mut log = known.unwrap_or_else(|| LineLog::new(before));
+            let mut log = known.unwrap_or_else(|| self.state().new_log(before));
             // A log of which several entries are not on the disk is not recognized after a crash.
             for step in write.steps.iter().filter(|_| status == Status::Pending) {
                 let meta = ChangeMeta { edit: format!("{}/{}", meta.edit, step.name), ..meta.clone() };
@@ -269,7 +269,7 @@ impl Workspace {
     pub(super) fn log_after(&self, path: &FilePath, visible: Option<&str>) -> LineLog {
         let state = self.state();
         // Without a log, the visible text is the one on disk.
-        state.files.get(path).map_or_else(|| LineLog::new(visible), |entry| entry.log.clone())
+        state.files.get(path).map_or_else(|| state.new_log(visible), |entry| entry.log.clone())
     }
 
     /// Writes new logs to the disk before they take effect. If a file cannot be written, the others are restored, so

@@ -24,8 +24,8 @@ pub(crate) struct Piece {
 /// Pure insertions and deletions are cut after each run of blank lines, so that a later edit of one paragraph affects
 /// one piece. A piece above the limits is also cut at the ends of sentences. A replacement within the limits stays
 /// whole. A larger one is cut along its longer side, and the shorter side is divided in proportion.
-pub(crate) fn cut(old: &[&str], new: &[&str]) -> Vec<Piece> {
-    let fits_whole = fits(old.iter().chain(new));
+pub(crate) fn cut(old: &[&str], new: &[&str], limits: HunkLimits) -> Vec<Piece> {
+    let fits_whole = fits(old.iter().chain(new), limits);
     if !old.is_empty() && !new.is_empty() && fits_whole {
         return vec![Piece { old: 0..old.len(), new: 0..new.len() }];
     }
@@ -34,10 +34,10 @@ pub(crate) fn cut(old: &[&str], new: &[&str]) -> Vec<Piece> {
     let mut ends = paragraph_ends(long);
     if !short.is_empty() {
         // Both sides count towards the size of a hunk, so the longer one only gets its share.
-        let share = Limits::share_of(long, short);
+        let share = limits.share_of(long, short);
         ends = pack(long, &refine(long, &ends, share), share);
     } else {
-        ends = refine(long, &ends, Limits::WHOLE);
+        ends = refine(long, &ends, limits);
     }
     let mut pieces = Vec::with_capacity(ends.len());
     let (mut long_at, mut short_at) = (0, 0);
@@ -54,40 +54,47 @@ pub(crate) fn cut(old: &[&str], new: &[&str]) -> Vec<Piece> {
 }
 
 /// Returns whether changed lines are within the limits of one hunk.
-pub(crate) fn fits<'a>(lines: impl IntoIterator<Item = &'a &'a str>) -> bool {
+pub(crate) fn fits<'a>(lines: impl IntoIterator<Item = &'a &'a str>, limits: HunkLimits) -> bool {
     let (mut n_lines, mut n_bytes) = (0, 0);
     for line in lines {
         n_lines += 1;
         n_bytes += line.len();
     }
-    Limits::WHOLE.allow(n_lines, n_bytes)
+    limits.allow(n_lines, n_bytes)
 }
 
-#[derive(Clone, Copy)]
-struct Limits {
-    lines: usize,
-    bytes: usize,
+/// The largest changed part that is one hunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HunkLimits {
+    /// Maximum number of changed lines.
+    pub lines: usize,
+    /// Maximum number of changed bytes.
+    pub bytes: usize,
 }
 
-impl Limits {
-    const WHOLE: Self = Self { lines: HUNK_LINES_MAX, bytes: HUNK_BYTES_MAX };
+impl Default for HunkLimits {
+    fn default() -> Self {
+        Self { lines: HUNK_LINES_MAX, bytes: HUNK_BYTES_MAX }
+    }
+}
 
-    fn share_of(long: &[&str], short: &[&str]) -> Self {
+impl HunkLimits {
+    fn share_of(self, long: &[&str], short: &[&str]) -> Self {
         let share = |whole, a, b| part_of(whole, a, a + b).max(1);
         Self {
-            lines: share(HUNK_LINES_MAX, long.len(), short.len()),
-            bytes: share(HUNK_BYTES_MAX, size_of(long), size_of(short)),
+            lines: share(self.lines, long.len(), short.len()),
+            bytes: share(self.bytes, size_of(long), size_of(short)),
         }
     }
 
-    fn allow(self, n_lines: usize, n_bytes: usize) -> bool {
+    pub(crate) fn allow(self, n_lines: usize, n_bytes: usize) -> bool {
         n_lines <= self.lines && n_bytes <= self.bytes
     }
 }
 
 /// Returns `whole * part / all`, computed in 64 bits: on wasm32 the product of two sizes may exceed 32 bits.
 fn part_of(whole: usize, part: usize, all: usize) -> usize {
-    let share = whole as u64 * part as u64 / (all as u64).max(1);
+    let share = (whole as u64).saturating_mul(part as u64) / (all as u64).max(1);
     // The result exceeds `whole` only if `part` exceeds `all`.
     usize::try_from(share).unwrap_or(usize::MAX)
 }
@@ -114,7 +121,7 @@ fn paragraph_ends(lines: &[&str]) -> Vec<usize> {
 }
 
 /// Cuts the parts that exceed `limits` at the ends of sentences.
-fn refine(lines: &[&str], ends: &[usize], limits: Limits) -> Vec<usize> {
+fn refine(lines: &[&str], ends: &[usize], limits: HunkLimits) -> Vec<usize> {
     let mut refined = Vec::new();
     let mut start = 0;
     for &end in ends {
@@ -132,7 +139,7 @@ fn refine(lines: &[&str], ends: &[usize], limits: Limits) -> Vec<usize> {
 }
 
 /// Joins neighbouring parts as long as they are within `limits`.
-fn pack(lines: &[&str], ends: &[usize], limits: Limits) -> Vec<usize> {
+fn pack(lines: &[&str], ends: &[usize], limits: HunkLimits) -> Vec<usize> {
     let mut packed: Vec<usize> = Vec::new();
     let mut start = 0;
     for (index, &end) in ends.iter().enumerate() {
@@ -175,7 +182,7 @@ mod tests {
             let old: Vec<&str> = old.iter().map(String::as_str).collect();
             let new: Vec<&str> = new.iter().map(String::as_str).collect();
             prop_assume!(!old.is_empty() || !new.is_empty());
-            let pieces = cut(&old, &new);
+            let pieces = cut(&old, &new, HunkLimits::default());
             let (mut old_at, mut new_at) = (0, 0);
             for piece in &pieces {
                 prop_assert_eq!((piece.old.start, piece.new.start), (old_at, new_at));
@@ -184,9 +191,9 @@ mod tests {
             }
             prop_assert_eq!((old_at, new_at), (old.len(), new.len()));
             // A pure insertion that is too large has no seam inside.
-            for piece in cut(&[], &new) {
+            for piece in cut(&[], &new, HunkLimits::default()) {
                 let part = &new[piece.new];
-                if !fits(part) {
+                if !fits(part, HunkLimits::default()) {
                     let seams = part[..part.len() - 1].iter().filter(|line| ends_sentence(line));
                     prop_assert_eq!(seams.count(), 0, "{:?}", part);
                 }
@@ -196,7 +203,7 @@ mod tests {
 
     #[track_caller]
     fn check(old: &str, new: &str, expected: &[(Range<usize>, Range<usize>)]) {
-        let pieces = cut(&split_lines(old), &split_lines(new)).into_iter().map(|piece| (piece.old, piece.new));
+        let pieces = cut(&split_lines(old), &split_lines(new), HunkLimits::default()).into_iter().map(|piece| (piece.old, piece.new));
         assert_eq!(pieces.collect::<Vec<_>>(), expected);
     }
 
@@ -206,7 +213,7 @@ mod tests {
         // Each side has more bytes, or more lines, than a product of two such numbers may have in 32 bits.
         let (long_line, many) = ("x".repeat(600_000) + "\n", "a\n\n".repeat(35_000));
         check(&(long_line.clone() + "\nb\n"), "c\n", &[(0..2, 0..0), (2..3, 0..1)]);
-        let pieces = cut(&split_lines(&many), &split_lines(&many.replace('a', "b")));
+        let pieces = cut(&split_lines(&many), &split_lines(&many.replace('a', "b")), HunkLimits::default());
         assert!(pieces.iter().all(|piece| piece.old == piece.new), "{:?}", pieces.first());
     }
 

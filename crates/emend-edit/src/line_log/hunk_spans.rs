@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::diff::LineKind;
-use crate::line_log::hunk_size::{HUNK_BYTES_MAX, HUNK_LINES_MAX};
 use crate::line_log::log::{LineLog, View};
 use crate::line_log::sequence::TokenIx;
 use crate::line_log::types::{ChangeIx, ChangeOp};
@@ -106,7 +105,7 @@ impl LineLog {
     pub(super) fn cut_span(&self, layout: &Layout, span: Span) -> Vec<(Span, bool)> {
         let units = self.units(layout, &span);
         let sizes: Vec<(usize, usize)> = units.iter().map(|unit| self.size_of(layout, unit)).collect();
-        let fits = |(lines, bytes): (usize, usize)| lines <= HUNK_LINES_MAX && bytes <= HUNK_BYTES_MAX;
+        let fits = |(lines, bytes): (usize, usize)| self.hunk_limits.allow(lines, bytes);
         let total =
             |range: Range<usize>| sizes[range].iter().fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
         let mut cuts = Vec::new();

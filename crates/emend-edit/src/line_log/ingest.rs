@@ -278,7 +278,7 @@ impl LineLog {
         let mut pieces = Vec::new();
         for op in ops {
             let old: Vec<&str> = seen.tokens[op.old.clone()].iter().map(|&token| self.sequence.text(token)).collect();
-            pieces.extend(hunk_size::cut(&old, &lines[op.new.clone()]).into_iter().map(|piece| Op {
+            pieces.extend(hunk_size::cut(&old, &lines[op.new.clone()], self.hunk_limits).into_iter().map(|piece| Op {
                 old: op.old.start + piece.old.start..op.old.start + piece.old.end,
                 new: op.new.start + piece.new.start..op.new.start + piece.new.end,
             }));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::line_log::history::History;
+use crate::line_log::hunk_size::HunkLimits;
 use crate::line_log::sequence::{Sequence, TokenIx};
 use crate::line_log::types::{
     BASE, ChangeId, ChangeIx, ChangeMeta, ChangeOp, CheckpointId, LoggedChange, Origin, Status,
@@ -99,6 +100,8 @@ pub struct LineLog {
     pub(super) revision: u64,
     /// The last known text on the disk; `None` if that is the base.
     pub(super) saved: Option<Saved>,
+    /// The size above which changes are cut. It is not saved.
+    pub(super) hunk_limits: HunkLimits,
 }
 
 /// A text on the disk, as tokens, and whether the file exists.
@@ -125,7 +128,13 @@ impl LineLog {
             next_checkpoint: 1,
             revision: 0,
             saved: None,
+            hunk_limits: HunkLimits::default(),
         }
+    }
+
+    /// Sets the size above which later changes are cut, and hunks are marked as oversized.
+    pub fn set_hunk_limits(&mut self, limits: HunkLimits) {
+        self.hunk_limits = limits;
     }
 
     /// Returns the text that agent and user see: all changes that are on. `None` if the file does not exist.

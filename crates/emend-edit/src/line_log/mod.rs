@@ -46,7 +46,7 @@ mod undo;
 mod tests;
 
 pub use history::{Action, LogEntry, StatusChange};
-pub use hunk_size::{HUNK_BYTES_MAX, HUNK_LINES_MAX};
+pub use hunk_size::{HUNK_BYTES_MAX, HUNK_LINES_MAX, HunkLimits};
 pub use log::LineLog;
 pub use proposal::{Proposal, ProposedLines};
 pub use review::{Hunk, HunkQuery};

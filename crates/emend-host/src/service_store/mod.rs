@@ -174,6 +174,11 @@ impl ServiceStore for SqliteServiceStore {
         self.read(|connection| read::open_jobs(connection))
     }
 
+    fn jobs_of_runs<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<JobRecord>, StoreError>> {
+        let runs = runs.to_owned();
+        self.read(move |connection| read::jobs_of_runs(connection, &runs))
+    }
+
     fn events<'a>(
         &'a self,
         scope: &'a EventScope,

@@ -39,6 +39,12 @@ pub(super) fn open_jobs(connection: &Connection) -> Result<Vec<JobRecord>, Failu
     records(connection, "SELECT body FROM jobs WHERE is_open ORDER BY num", [])
 }
 
+pub(super) fn jobs_of_runs(connection: &Connection, runs: &[u64]) -> Result<Vec<JobRecord>, Failure> {
+    let sql = "SELECT body FROM jobs WHERE num IN
+        (SELECT job FROM job_runs WHERE run IN (SELECT value FROM json_each(?1))) ORDER BY num";
+    records(connection, sql, [serde_json::to_string(runs)?])
+}
+
 /// Returns the query of the index that finds texts with `text`, or `None` if the text is too short for it.
 fn index_query(text: &str) -> Option<String> {
     let start: String = text.chars().take(INDEXED_CHARS).collect();

@@ -19,7 +19,7 @@ const HEADER: &[u8; 16] = b"SQLite format 3\0";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Steps from each version to the next. A step is never changed once it was released.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     -- Numbers of the newest event and of the newest dropped event of the whole store.
     CREATE TABLE counters (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, floor INTEGER NOT NULL);
@@ -91,6 +91,23 @@ const MIGRATIONS: [&str; 2] = [
         result TEXT NOT NULL,
         PRIMARY KEY (job_id, name)
     ) WITHOUT ROWID;
+",
+    "
+    -- The workspace runs of each job, as its body names them.
+    CREATE TABLE job_runs (job INTEGER NOT NULL, run INTEGER NOT NULL, PRIMARY KEY (job, run)) WITHOUT ROWID;
+    CREATE INDEX job_runs_by_run ON job_runs (run);
+    INSERT INTO job_runs SELECT DISTINCT jobs.num, runs.value FROM jobs, json_each(jobs.body, '$.runs') AS runs;
+    CREATE TRIGGER job_runs_new AFTER INSERT ON jobs BEGIN
+        INSERT INTO job_runs SELECT DISTINCT new.num, value FROM json_each(new.body, '$.runs');
+    END;
+    CREATE TRIGGER job_runs_changed AFTER UPDATE OF body ON jobs
+        WHEN old.body -> '$.runs' IS NOT new.body -> '$.runs' BEGIN
+        DELETE FROM job_runs WHERE job = new.num;
+        INSERT INTO job_runs SELECT DISTINCT new.num, value FROM json_each(new.body, '$.runs');
+    END;
+    CREATE TRIGGER job_runs_gone AFTER DELETE ON jobs BEGIN
+        DELETE FROM job_runs WHERE job = old.num;
+    END;
 ",
 ];
 

@@ -101,7 +101,7 @@ fn files_of_others_and_later_versions_are_refused_unchanged() {
             "is a database of another program",
             "configuration",
         ),
-        ("a later version", |_| {}, "has version 99; this program reads versions up to 2", "configuration"),
+        ("a later version", |_| {}, "has version 99; this program reads versions up to 3", "configuration"),
         ("a cut file", |_| {}, "damaged or not a database", "io_error"),
     ];
     for (name, make, message, code) in table {
@@ -139,7 +139,7 @@ fn damage_inside_the_file_is_reported_with_its_path() {
     let mut content = fs::read(&path).unwrap();
     // The header and the schema stay whole.
     let end = content.len();
-    content[8 * 4_096..end].fill(0xa5);
+    content[48 * 4_096..end].fill(0xa5);
     fs::write(&path, &content).unwrap();
     let store = SqliteServiceStore::open(&path).unwrap();
     let error = block_on(conformance::dump(&store)).unwrap_err();

@@ -168,9 +168,10 @@ impl Router {
     }
 
     /// Makes the following requests of the hybrid mode use the remote model, for reasons that only the session can see,
-    /// e.g. rounds of tool calls without progress.
-    pub fn escalate(&self, detail: impl Into<String>) {
-        *self.escalated.lock() = Some(detail.into());
+    /// e.g. rounds of tool calls without progress. Returns whether that changes the model.
+    pub fn escalate(&self, detail: impl Into<String>) -> bool {
+        let is_new = self.escalated.lock().replace(detail.into()).is_none();
+        is_new && self.policy.agent_mode == AgentMode::HybridAuto && !self.policy.strict_local && self.remote.is_some()
     }
 
     fn escalation(&self) -> Option<String> {

@@ -79,6 +79,10 @@ impl ServiceStore for PostgresServiceStore {
         Box::pin(read::open_jobs(&self.database))
     }
 
+    fn jobs_of_runs<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<JobRecord>, StoreError>> {
+        Box::pin(read::jobs_of_runs(&self.database, runs))
+    }
+
     fn events<'a>(
         &'a self,
         scope: &'a EventScope,

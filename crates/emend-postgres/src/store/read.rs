@@ -74,6 +74,13 @@ pub(super) async fn open_jobs(database: &Database) -> Result<Vec<JobRecord>, Sto
     rows(database, sql, &[]).await?.iter().map(|row| job_of(database, row)).collect()
 }
 
+pub(super) async fn jobs_of_runs(database: &Database, runs: &[u64]) -> Result<Vec<JobRecord>, StoreError> {
+    let runs: Vec<i64> = runs.iter().filter_map(|run| i64::try_from(*run).ok()).collect();
+    let sql = "SELECT body::text, cursor FROM emend.jobs
+        WHERE num IN (SELECT job FROM emend.job_runs WHERE run = ANY ($1)) ORDER BY num";
+    rows(database, sql, &[&runs]).await?.iter().map(|row| job_of(database, row)).collect()
+}
+
 /// Returns a pattern of LIKE that finds texts with `text`.
 fn pattern(text: &str) -> String {
     let mut pattern = String::from("%");

@@ -436,7 +436,7 @@ impl AgentHandle {
 impl Setup {
     fn session_options(&self, fetch: &Function, workspace: &Shared<Workspace>) -> Result<SessionOptions, Failure> {
         let model = (&self.options.model, self.open_answer.as_ref());
-        let builder = self.builder(model, fetch, Shared::clone(workspace))?;
+        let builder = self.builder(model_of(model, fetch), fetch, Shared::clone(workspace))?;
         builder.options().map_err(|error| Failure::new(error.code(), error.to_string()))
     }
 
@@ -446,15 +446,13 @@ impl Setup {
         self.options.run_budget
     }
 
-    /// Returns a builder of sessions with a model, which is given with the function that opens its responses.
+    /// Returns a builder of sessions with a model.
     pub(crate) fn builder(
         &self,
-        (model, open_answer): (&ModelOptions, Option<&Function>),
+        model: Model,
         fetch: &Function,
         workspace: Shared<Workspace>,
     ) -> Result<SessionBuilder, Failure> {
-        let network = || Shared::new(FetchTransport::new(fetch.clone(), FetchTimeouts::default())) as _;
-        let model = model.model(network, open_answer);
         let mut builder = self.options.builder(model, workspace, fetch, self.approve.clone())?;
         for description in &self.options.tools {
             let start = self.run_tool.clone().unwrap_or_else(|| JsValue::UNDEFINED.unchecked_into());
@@ -462,6 +460,12 @@ impl Setup {
         }
         Ok(builder)
     }
+}
+
+/// Returns the model of options, which are given with the function that opens its responses.
+pub(crate) fn model_of((model, open_answer): (&ModelOptions, Option<&Function>), fetch: &Function) -> Model {
+    let network = || Shared::new(FetchTransport::new(fetch.clone(), FetchTimeouts::default())) as _;
+    model.model(network, open_answer)
 }
 
 fn stored(session: Session, store: Option<&Shared<dyn Store>>) -> Session {

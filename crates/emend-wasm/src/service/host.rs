@@ -9,13 +9,15 @@ use emend_agent::error_code::Code;
 use emend_agent::service::ApiResult;
 use emend_agent::service::{AgentPlan, ApiError, Budget, ServiceHost, WorkMode};
 use emend_agent::session::{RunBudget, SessionBuilder};
-use emend_llm::BoxFuture;
+use emend_llm::router::Router;
+use emend_llm::{BoxFuture, Shared};
 use futures::stream::{FuturesUnordered, poll_fn};
 use futures::{Stream, StreamExt as _};
 use js_sys::Function;
 
-use crate::agent::Parts;
-use crate::agent::options::ModelOptions;
+use super::routing::Routing;
+use crate::agent::options::{Model, ModelOptions};
+use crate::agent::{Parts, model_of};
 
 /// A model, and the function that opens its responses if it has one.
 pub(super) type OpenModel = (ModelOptions, Option<Function>);
@@ -25,36 +27,59 @@ pub(super) struct JsHostParts {
     pub(super) agent: Parts,
     pub(super) models: BTreeMap<String, OpenModel>,
     pub(super) default_model: String,
+    pub(super) routing: Option<Routing>,
     pub(super) queue: Rc<Queue>,
 }
 
 /// Opens agents whose options are those of one agent handle.
 pub(super) struct JsHost {
     parts: JsHostParts,
+    /// Routers of the sessions that have a second model.
+    routers: RefCell<BTreeMap<String, Shared<Router>>>,
 }
 
 impl JsHost {
     pub(super) fn new(parts: JsHostParts) -> Self {
-        Self { parts }
+        Self { parts, routers: RefCell::default() }
     }
+
+    fn model(&self, name: &str) -> ApiResult<Model> {
+        let JsHostParts { agent, models, .. } = &self.parts;
+        match models.get(name) {
+            Some((model, open)) => Ok(model_of((model, open.as_ref()), &agent.fetch)),
+            None => {
+                let known: Vec<String> = models.keys().map(|known| format!("{known:?}")).collect();
+                Err(refused(format!("there is no model {name:?}; the service has {}", known.join(", "))))
+            }
+        }
+    }
+}
+
+fn refused(message: String) -> ApiError {
+    ApiError::new(Code::Configuration, message)
 }
 
 impl ServiceHost for JsHost {
     fn session(&self, plan: AgentPlan<'_>) -> ApiResult<SessionBuilder> {
-        let JsHostParts { agent, models, .. } = &self.parts;
-        let refused = |message: String| ApiError::new(Code::Configuration, message);
+        let JsHostParts { agent, routing, .. } = &self.parts;
         let name = &plan.session.model;
-        let Some((model, open)) = models.get(name) else {
-            let known: Vec<String> = models.keys().map(|known| format!("{known:?}")).collect();
-            return Err(refused(format!("there is no model {name:?}; the service has {}", known.join(", "))));
-        };
+        let mut model = self.model(name)?;
         if agent.has_host_shell && plan.session.mode == WorkMode::Review {
             let message =
                 "the environment's `exec` needs the mode `ask` or `direct`: its commands cannot see pending edits";
             return Err(refused(message.to_owned()));
         }
-        let builder = agent.setup.borrow().builder((model, open.as_ref()), &agent.fetch, plan.workspace);
+        if let Some(routing) = routing.as_ref().filter(|routing| routing.fallback != *name) {
+            let (router, routed) = routing.between(model, self.model(&routing.fallback)?, plan.routes, plan.gate);
+            self.routers.borrow_mut().insert(plan.session.session_id.clone(), router);
+            model = routed;
+        }
+        let builder = agent.setup.borrow().builder(model, &agent.fetch, plan.workspace);
         builder.map_err(|failure| refused(failure.message().to_owned()))
+    }
+
+    fn escalate(&self, session_id: &str, detail: &str) -> bool {
+        self.routers.borrow().get(session_id).is_some_and(|router| router.escalate(detail))
     }
 
     fn default_model(&self) -> String {

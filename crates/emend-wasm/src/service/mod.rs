@@ -6,6 +6,7 @@
 mod host;
 mod options;
 mod readings;
+mod routing;
 
 use std::rc::Rc;
 
@@ -91,7 +92,7 @@ impl ServiceHandle {
     /// Creates a service over the files and the options of an agent. `options` is JSON text.
     #[wasm_bindgen(constructor)]
     pub fn new(agent: &AgentHandle, options: &str, callbacks: &ServiceCallbacks) -> Result<ServiceHandle, JsValue> {
-        let ServiceOptions { limits, models, default_model } =
+        let ServiceOptions { limits, models, default_model, routing } =
             ServiceOptions::parse(options).map_err(Failure::into_js)?;
         let parts = agent.parts();
         let (workspace, store) = (Shared::clone(&parts.workspace), parts.store.clone());
@@ -101,7 +102,7 @@ impl ServiceHandle {
             (name, (model, opener))
         });
         let models = models.collect();
-        let host = JsHost::new(JsHostParts { agent: parts, models, default_model, queue: Rc::clone(&queue) });
+        let host = JsHost::new(JsHostParts { agent: parts, models, default_model, routing, queue: Rc::clone(&queue) });
         let kept: Shared<dyn ServiceStore> = match &store {
             Some(store) => Shared::new(KeptServiceStore::new(Shared::clone(store), Shared::clone(&workspace))),
             None => Shared::new(MemServiceStore::new()),

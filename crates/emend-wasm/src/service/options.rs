@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::agent::json_fields::{Fields, Problem};
 use crate::agent::options::ModelOptions;
 use crate::failure::{Failure, without_place};
+use crate::service::routing::Routing;
 
 /// The options of a service, except for those of its agents.
 pub(super) struct ServiceOptions {
@@ -17,6 +18,7 @@ pub(super) struct ServiceOptions {
     pub(super) models: BTreeMap<String, ModelOptions>,
     /// Name of the model of sessions that name none.
     pub(super) default_model: String,
+    pub(super) routing: Option<Routing>,
 }
 
 impl ServiceOptions {
@@ -33,13 +35,17 @@ impl ServiceOptions {
 
     fn read(value: &Value) -> Result<Self, Problem> {
         let fields = Fields::of("options", value)?;
-        fields.only(&["limits", "models", "defaultModel"], "")?;
+        fields.only(&["limits", "models", "defaultModel", "routing"], "")?;
         let given = fields.needed("models")?.as_object().into_iter().flatten();
         let models = given.map(|(name, model)| Ok((name.clone(), ModelOptions::read(model)?)));
         Ok(Self {
             limits: fields.get("limits").map_or(Ok(ServiceLimits::default()), limits)?,
             models: models.collect::<Result<_, Problem>>()?,
             default_model: fields.needed_text("defaultModel")?,
+            routing: fields
+                .get("routing")
+                .map(|routing| Routing::read(Fields::of("routing", routing)?))
+                .transpose()?,
         })
     }
 }

@@ -80,6 +80,10 @@ pub(super) fn readings(service: Service, scope: EventScope, after: u64) -> impl 
                     let value = json!({ "type": "resync_required", "ts": now(), "last": last, "error": error });
                     Some((vec![message(Some(last), &value)], State::Open(reader)))
                 }
+                Ok(Reading::Changed(state)) => {
+                    let value = json!({ "type": "state.changed", "ts": now(), "state": state });
+                    Some((vec![message(None, &value)], State::Open(reader)))
+                }
                 Ok(Reading::End) => None,
                 Err(error) => Some((vec![failed(&error)], State::Over)),
             }

@@ -21,12 +21,17 @@ fn wrong_options_are_named() {
     check_refused(r#"{"models": {}}"#, "missing field `defaultModel`");
     check_refused(
         &format!(r#"{{{offline}, "limit": 1}}"#),
-        "unknown field `limit`, expected one of `limits`, `models`, `defaultModel`",
+        "unknown field `limit`, expected one of `limits`, `models`, `defaultModel`, `routing`",
     );
     check_refused(&format!(r#"{{{offline}, "limits": {{"max_reruns": -1}}}}"#), "`max_reruns` is not a whole number");
     let options = ServiceOptions::parse(&format!(r#"{{{offline}, "limits": {{"max_reruns": 7}}}}"#)).unwrap();
     assert_eq!((options.limits.max_reruns, options.limits.max_sessions), (7, 25));
     assert_eq!(options.default_model, "offline");
+    check_refused(&format!(r#"{{{offline}, "routing": {{}}}}"#), "missing field `fallback`");
+    check_refused(
+        &format!(r#"{{{offline}, "routing": {{"fallback": "offline", "strictLocal": 1}}}}"#),
+        "`strictLocal` is not a boolean",
+    );
 }
 
 #[test]

@@ -2,6 +2,9 @@
 //!
 //! If a file changed on disk since the edits were proposed, nothing is written. The service then takes the pending edits
 //! of these files back and lets the agent propose them anew, at most `max_reruns` times.
+//!
+//! A job that failed or was cancelled can have edits in review, too. It stays as it is, and its events are those of the
+//! session.
 
 use emend_llm::Shared;
 use serde_json::json;
@@ -20,12 +23,12 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
     let mut wanted: ApplyRequest = body(request)?;
     wanted.accepted_hunk_ids.sort();
     wanted.accepted_hunk_ids.dedup();
-    let _deciding = inner.deciding.lock().await;
+    let deciding = inner.begin_decision().await;
     let job = inner.job(&wanted.job_id).await?;
     if job.session_id != wanted.session_id {
         return Err(ApiError::unknown("job of this session", &wanted.job_id));
     }
-    if job.status != JobStatus::AwaitingReview {
+    if !inner.is_in_review(&job) {
         let message = "the job does not await review";
         return Err(ApiError::new(Code::Conflict, message).with_data(json!({ "status": job.status })));
     }
@@ -33,8 +36,10 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
     let data = json!({ "accepted_hunk_ids": wanted.accepted_hunk_ids });
     inner
         .change_job(&job.job_id, |_, job, changes| {
-            job.control.applying = Some(applying);
-            changes.event(job, "apply.started", data);
+            if job.status == JobStatus::AwaitingReview {
+                job.control.applying = Some(applying);
+            }
+            changes.review_event(job, "apply.started", data);
             Ok(())
         })
         .await?;
@@ -50,7 +55,11 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
         }
     };
     let applied_files = AppliedFileBody::list(applied);
-    inner.settle_applied(Application { job_id: &job.job_id, files: &applied_files }).await?;
+    if job.status.is_terminal() {
+        let data = json!({ "applied_files": applied_files });
+        inner.review_event(&job.job_id, "apply.completed", data).await?;
+    }
+    inner.settle_applied(&deciding, Application { job_id: &job.job_id, files: &applied_files }).await?;
     let status = inner.job(&wanted.job_id).await?.status;
     let is_applied = |path: &String| applied_files.iter().any(|file| file.file_path == *path);
     let unsaved = inner.unsaved().into_iter().filter(is_applied).collect();
@@ -113,12 +122,13 @@ async fn conflict(inner: &Shared<Inner>, job: &JobRecord, files: &[FilePath], ma
     let paths: Vec<String> = files.iter().map(ToString::to_string).collect();
     let message = format!("{} changed on disk since the edits were proposed; nothing was written", paths.join(", "));
     let mut error = ApiError::new(Code::Conflict, message);
-    let reruns = may_rerun && job.n_reruns < inner.limits.max_reruns;
+    // A job that failed or was cancelled does not start again.
+    let reruns = may_rerun && !job.status.is_terminal() && job.n_reruns < inner.limits.max_reruns;
     let detected = inner
         .change_job(&job.job_id, |_, job, changes| {
             job.control.applying = None;
             job.control.rerun = reruns.then(|| paths.clone());
-            changes.event(job, "conflict.detected", json!({ "files": paths }));
+            changes.review_event(job, "conflict.detected", json!({ "files": paths }));
             Ok(())
         })
         .await;

@@ -12,7 +12,6 @@ use crate::service::checkpoint_bodies::{
 };
 use crate::service::inner::Inner;
 use crate::service::records::JobRecord;
-use crate::service::store::SessionQuery;
 use crate::workspace::{RollbackMode, RollbackRequest};
 
 pub(super) async fn list(inner: &Inner, request: &ApiRequest) -> ApiResult<CheckpointList> {
@@ -22,11 +21,8 @@ pub(super) async fn list(inner: &Inner, request: &ApiRequest) -> ApiResult<Check
             inner.store.jobs(id).await?
         }
         None => {
-            let query = SessionQuery { limit: usize::MAX, ..SessionQuery::default() };
-            let mut jobs = Vec::new();
-            for session in inner.store.sessions(&query).await?.sessions {
-                jobs.extend(inner.store.jobs(&session.session_id).await?);
-            }
+            let runs: Vec<u64> = inner.workspace.runs().iter().map(|run| run.run_id).collect();
+            let mut jobs = inner.store.jobs_of_runs(&runs).await?;
             jobs.sort_by_key(|job| job.created_at);
             jobs
         }
@@ -150,14 +146,14 @@ pub(super) async fn roll_back(inner: &Inner, id: &str, request: &ApiRequest) -> 
         let effect = inner.workspace.rollback(&asked).await?;
         return Ok(inner.rolled_back("preview", effect));
     }
-    let _deciding = inner.deciding.lock().await;
+    let deciding = inner.begin_decision().await;
     let data = json!({ "checkpoint_id": id, "mode": wanted.mode });
     inner.job_event(&job.job_id, "checkpoint.rollback.started", data.clone()).await?;
     match inner.saving(wanted.save).rollback(&asked).await {
         Ok(effect) => {
             let has_conflicts = effect.files.iter().any(|file| !file.conflicts.is_empty());
             let reply = inner.rolled_back(if has_conflicts { "conflict" } else { "completed" }, effect);
-            inner.settle("rollback").await?;
+            inner.settle_decision(&deciding, "rollback").await?;
             let mut data = data;
             data["files"] = serde_json::to_value(&reply.files).unwrap_or_default();
             inner.job_event(&job.job_id, "checkpoint.rollback.completed", data).await?;

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::approval::Approval;
 use crate::error_code::Code;
-use crate::service::api::{ApiError, ApiRequest, ApiResult, body, number, page_limit};
+use crate::service::api::{ApiError, ApiRequest, ApiResult, body, page_limit, parameter};
 use crate::service::bodies::{
-    ApproveDecision, ApproveRequest, ClarifyRequest, Done, EventList, JobEvents, JobList, JobState, JobTrace, RunReply,
+    ApproveDecision, ApproveRequest, ClarifyRequest, Done, EventList, JobEvents, JobList, JobState, JobTrace, OutputBody, RunReply,
     RunRequest, TextRequest, TraceStep,
 };
 use crate::service::driver::{self, JobOrigin, NewJob};
@@ -38,8 +38,7 @@ pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<JobState> {
     let job = inner.job(id).await?;
     driver::heal(inner, &job.session_id).await?;
     let job = inner.job(id).await?;
-    let is_in_review = job.status == JobStatus::AwaitingReview;
-    let diff_bundle = if is_in_review { inner.diff_bundle(&job)? } else { Value::Null };
+    let diff_bundle = if inner.is_in_review(&job) { inner.diff_bundle(&job)? } else { Value::Null };
     Ok(JobState { proposed_edits: inner.proposed_edits(&job)?, diff_bundle, job: job.shown() })
 }
 
@@ -50,7 +49,7 @@ pub(super) async fn list(inner: &Inner, session_id: &str) -> ApiResult<JobList> 
 
 pub(super) async fn events(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<JobEvents> {
     let job = inner.job(id).await?;
-    let after = number(request, "cursor")?.unwrap_or_default();
+    let after = cursor(request, "cursor");
     let limit = page_limit(request, EVENTS, EVENTS_MAX)?;
     let page = inner.store.events(&EventScope::Job(id.to_owned()), after, limit).await?;
     // The events of a job are a part of those of its session, so a cursor beyond the last one can be valid.
@@ -61,11 +60,17 @@ pub(super) async fn events(inner: &Inner, id: &str, request: &ApiRequest) -> Api
 }
 
 pub(super) async fn all_events(inner: &Inner, request: &ApiRequest) -> ApiResult<EventList> {
-    let after = number(request, "after")?.unwrap_or_default();
+    let after = cursor(request, "after");
     let page = inner.store.events(&EventScope::All, after, page_limit(request, EVENTS, EVENTS_MAX)?).await?;
     continues(&page, after)?;
     let next = page.events.last().map_or(after, |event| event.seq);
     Ok(EventList { next, events: page.events })
+}
+
+/// Returns the number of the event after which a page starts. A malformed one is answered as one that is no longer kept:
+/// the client reads the state again.
+fn cursor(request: &ApiRequest, name: &str) -> u64 {
+    parameter(request, name).map_or(0, |text| text.trim().parse().unwrap_or(u64::MAX))
 }
 
 pub(super) async fn clarify(inner: &Shared<Inner>, id: &str, request: &ApiRequest) -> ApiResult<JobRecord> {
@@ -157,6 +162,18 @@ pub(super) async fn trace(inner: &Inner, id: &str) -> ApiResult<JobTrace> {
         }
     }
     Ok(JobTrace { job_id: job.job_id, steps })
+}
+
+pub(super) async fn output(inner: &Inner, id: &str, output_ref: &str) -> ApiResult<OutputBody> {
+    let job = inner.job(id).await?;
+    let unknown = || ApiError::unknown("output", output_ref);
+    // Outputs are named after their session: other documents have other names.
+    let suffix = output_ref.strip_prefix(&job.session_id).and_then(|rest| rest.strip_prefix('.')).ok_or_else(unknown)?;
+    if suffix.len() != 16 || !suffix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(unknown());
+    }
+    let output = inner.conversations.load(output_ref).await?.ok_or_else(unknown)?;
+    Ok(OutputBody { output_ref: output_ref.to_owned(), output })
 }
 
 /// Returns the fields of an event's data in one line.

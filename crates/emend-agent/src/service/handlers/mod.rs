@@ -47,6 +47,7 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         Operation::Cancel => reply(info, &super::driver::cancel(inner, id).await?),
         Operation::Steer => reply(info, &jobs::steer(inner, id, request).await?),
         Operation::JobTrace => reply(info, &jobs::trace(inner, id).await?),
+        Operation::GetOutput => reply(info, &jobs::output(inner, id, second).await?),
         Operation::Apply => reply(info, &apply::apply(inner, request).await?),
         Operation::GetReview => reply(info, &review::get(inner, request).await?),
         Operation::Decide => reply(info, &review::decide(inner, request).await?),
@@ -73,6 +74,7 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         Operation::Diff3 => reply(info, &checkpoints::diff3(inner, id, request).await?),
         Operation::RollBack => reply(info, &checkpoints::roll_back(inner, id, request).await?),
         Operation::Rewind => reply(info, &rewind::rewind(inner, id, request).await?),
+        Operation::UndoRewind => reply(info, &rewind::undo(inner, id).await?),
         Operation::GetCanvas => reply(info, &canvas::get(inner, id).await?),
         Operation::CanvasOpen => reply(info, &canvas::open(inner, id, request).await?),
         Operation::CanvasCheckOut => reply(info, &canvas::check_out(inner, id).await?),
@@ -105,6 +107,7 @@ fn shows_files(operation: Operation) -> bool {
             | Operation::Cancel
             | Operation::Steer
             | Operation::JobTrace
+            | Operation::GetOutput
             | Operation::GetSettings
     )
 }

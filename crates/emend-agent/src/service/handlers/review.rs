@@ -8,7 +8,7 @@ use crate::environment::{Access, FilePath};
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, parameter};
 use crate::service::inner::Inner;
-use crate::service::records::JobRecord;
+use crate::service::records::{JobRecord, JobStatus};
 use crate::service::review_body::ReviewBody;
 use crate::service::review_requests::{
     Buffer, DecideRequest, DecisionName, DependentsName, EditHunkRequest, HunkLinesBody, SaveReply, SaveRequest,
@@ -79,10 +79,26 @@ impl Inner {
         Ok(files.into_iter().filter(|file| self.workspace.has_external_change(file, since)).collect())
     }
 
+    /// Returns whether edits of a job wait for the user's decision, and the agent does not work on it.
+    pub(in crate::service) fn is_in_review(&self, job: &JobRecord) -> bool {
+        job.status == JobStatus::AwaitingReview
+            || (job.status.is_terminal() && !self.workspace.pending_files(&job.runs).is_empty())
+    }
+
     /// Stores an event of a job.
     pub(in crate::service) async fn job_event(&self, job_id: &str, kind: &str, data: Value) -> ApiResult<()> {
         self.change_job(job_id, |_, job, changes| {
             changes.event(job, kind, data);
+            Ok(())
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Stores an event about the review of a job, as [`Changes::review_event`](crate::service::changes::Changes).
+    pub(in crate::service) async fn review_event(&self, job_id: &str, kind: &str, data: Value) -> ApiResult<()> {
+        self.change_job(job_id, |_, job, changes| {
+            changes.review_event(job, kind, data);
             Ok(())
         })
         .await?;
@@ -145,13 +161,13 @@ async fn selected(inner: &Inner, wanted: &DecideRequest) -> ApiResult<(Selected,
 
 pub(super) async fn decide(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
     let wanted: DecideRequest = body(request)?;
-    let _deciding = inner.deciding.lock().await;
+    let deciding = inner.begin_decision().await;
     let workspace = inner.saving(wanted.save);
     let review = match selected(inner, &wanted).await? {
         (Selected::Hunks(selection), decision) => workspace.decide(selection, decision).await?,
         (Selected::Lines(lines), decision) => workspace.decide_lines(&lines, decision).await?,
     };
-    inner.settle("decision").await?;
+    inner.settle_decision(&deciding, "decision").await?;
     Ok(inner.reviewed(review))
 }
 
@@ -165,6 +181,7 @@ pub(super) async fn preview(inner: &Inner, request: &ApiRequest) -> ApiResult<To
         file_path: file.path.to_string(),
         hunks: file.hunks as u64,
         contested: file.contested as u64,
+        oversized: file.oversized as u64,
         dependents_from_user: file.dependents_from_user as u64,
         removes_user_lines: file.removes_user_lines as u64,
     };
@@ -173,7 +190,7 @@ pub(super) async fn preview(inner: &Inner, request: &ApiRequest) -> ApiResult<To
 
 pub(super) async fn split(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
     let SplitRequest { hunk_id, line } = body(request)?;
-    let _deciding = inner.deciding.lock().await;
+    let _deciding = inner.begin_decision().await;
     let line = usize::try_from(line).unwrap_or(usize::MAX);
     let review = inner.workspace.split(&hunk_id, line).await?;
     inner.settle("split").await?;
@@ -183,9 +200,9 @@ pub(super) async fn split(inner: &Inner, request: &ApiRequest) -> ApiResult<Revi
 pub(super) async fn edit_hunk(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
     let EditHunkRequest { hunk_id, text, save } = body(request)?;
     inner.check_text(&text)?;
-    let _deciding = inner.deciding.lock().await;
+    let deciding = inner.begin_decision().await;
     let review = inner.saving(save).edit_hunk(&hunk_id, &text).await?;
-    inner.settle("edit_hunk").await?;
+    inner.settle_decision(&deciding, "edit_hunk").await?;
     Ok(inner.reviewed(review))
 }
 
@@ -199,12 +216,12 @@ async fn file(inner: &Inner, path: &str) -> ApiResult<FilePath> {
 
 pub(super) async fn step(inner: &Inner, is_redo: bool, request: &ApiRequest) -> ApiResult<ReviewBody> {
     let StepRequest { save } = body(request)?;
-    let _deciding = inner.deciding.lock().await;
+    let deciding = inner.begin_decision().await;
     let workspace = inner.saving(save);
     let review = if is_redo { workspace.redo().await? } else { workspace.undo().await? };
     let what = if is_redo { "redo" } else { "undo" };
     inner.reopen(what).await?;
-    inner.settle(what).await?;
+    inner.settle_decision(&deciding, what).await?;
     Ok(inner.reviewed(review))
 }
 
@@ -254,7 +271,7 @@ pub(super) async fn save(inner: &Inner, request: &ApiRequest) -> ApiResult<SaveR
             return Err(ApiError::unknown("file", path));
         }
     }
-    let _deciding = inner.deciding.lock().await;
+    let _deciding = inner.begin_decision().await;
     let saved = match inner.workspace.save(file_paths.as_ref().map(|_| files.as_slice()), rebase).await {
         Err(ReviewError::Conflict { files }) => {
             let paths: Vec<String> = files.iter().map(ToString::to_string).collect();

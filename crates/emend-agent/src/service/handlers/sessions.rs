@@ -180,6 +180,6 @@ pub(super) async fn remove(inner: &Inner, id: &str) -> ApiResult<Done> {
     inner.store.remove_session(id).await?;
     remove_session(&*inner.conversations, id).await?;
     inner.slots.lock().remove(id);
-    inner.hub.notify();
+    inner.hub.announce(|state| state.n_deleted_sessions += 1);
     Ok(Done { ok: true })
 }

@@ -163,6 +163,10 @@ impl ServiceStore for KeptServiceStore {
         Box::pin(async move { self.opened().await?.service.open_jobs().await })
     }
 
+    fn jobs_of_runs<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<JobRecord>, StoreError>> {
+        Box::pin(async move { self.opened().await?.service.jobs_of_runs(runs).await })
+    }
+
     fn events<'a>(
         &'a self,
         scope: &'a EventScope,

@@ -72,6 +72,10 @@ impl<S: SaveLineLogs> ServiceStore for LineLogStore<S> {
         self.store.open_jobs()
     }
 
+    fn jobs_of_runs<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<JobRecord>, StoreError>> {
+        self.store.jobs_of_runs(runs)
+    }
+
     fn events<'a>(
         &'a self,
         scope: &'a EventScope,

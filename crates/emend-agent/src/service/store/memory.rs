@@ -281,6 +281,10 @@ impl ServiceStore for MemServiceStore {
         ready(self.state.lock().jobs(|job| !job.status.is_terminal()))
     }
 
+    fn jobs_of_runs<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<JobRecord>, StoreError>> {
+        ready(self.state.lock().jobs(|job| job.runs.iter().any(|run| runs.contains(run))))
+    }
+
     fn events<'a>(
         &'a self,
         scope: &'a EventScope,

@@ -225,6 +225,13 @@ pub trait ServiceStore: MaybeSend + MaybeSync {
     /// [`StoreError::Io`] if the store cannot be read.
     fn open_jobs(&self) -> BoxFuture<'_, Result<Vec<JobRecord>, StoreError>>;
 
+    /// Returns the jobs of all sessions that have one of these workspace runs, oldest first, without loading others.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] if the store cannot be read.
+    fn jobs_of_runs<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<JobRecord>, StoreError>>;
+
     /// Returns up to `limit` events of a scope after the number `after`, with the range of numbers that the store has.
     ///
     /// # Errors

@@ -60,6 +60,11 @@ impl Script {
         self.answers.lock().extend(answers);
     }
 
+    /// Returns all requests.
+    pub(super) fn requests(&self) -> Vec<Request> {
+        self.requests.lock().clone()
+    }
+
     /// Returns the texts of the user messages of the last request.
     pub(super) fn last_user_texts(&self) -> Vec<String> {
         let requests = self.requests.lock();
@@ -145,10 +150,8 @@ impl ServiceHost for OfflineHost {
         "offline".to_owned()
     }
 
-    fn escalate(&self, session_id: &str, detail: &str) {
-        if let Some(router) = self.routers.lock().get(session_id) {
-            router.escalate(detail);
-        }
+    fn escalate(&self, session_id: &str, detail: &str) -> bool {
+        self.routers.lock().get(session_id).is_some_and(|router| router.escalate(detail))
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
@@ -361,6 +364,7 @@ impl Bench {
                 Reading::Events(events) => {
                     numbers.extend(events.iter().map(|event| crate::service::number_of(&scope, event)));
                 }
+                Reading::Changed(_) => {}
                 Reading::Resync(_) | Reading::End => break,
             }
         }

@@ -203,34 +203,3 @@ fn a_session_full_of_open_reviews_names_the_jobs_to_decide_on() {
         assert_eq!(jobs["jobs"].as_array().unwrap().len(), 2, "the ended job gave way");
     });
 }
-
-#[test]
-fn rewind_takes_back_conversation_and_files() {
-    block_on(async {
-        let bench = Bench::new(NOTES);
-        let session = bench.session(json!({ "mode": "direct" })).await;
-        let first = bench.run(&session, "rename colour to color in notes.md").await;
-        bench.work().await;
-        let second = bench.run(&session, "rename sky to sea in notes.md").await;
-        bench.work().await;
-        let n_messages = |state: &Value| state["chat"].as_array().unwrap().len();
-        let path = format!("/api/agent/sessions/{session}");
-        let before = n_messages(&bench.get(&path).await.1);
-        let request = json!({ "job_id": second, "files": true });
-        let (status, body) = bench.post(&format!("{path}/rewind"), request).await;
-        assert_eq!(status, 200, "{body}");
-        assert_eq!(body["instruction"], "rename sky to sea in notes.md");
-        assert_eq!(body["restored"], json!(["notes.md"]));
-        assert_eq!(bench.disk("notes.md"), "The color of the sky.\nSecond line.\n");
-        let after = n_messages(&bench.get(&path).await.1);
-        assert_eq!(before - after, body["removed_messages"].as_u64().unwrap() as usize);
-        assert!(after > 0 && after < before);
-        // A service that starts later sees the same conversation.
-        let bench = Bench::open(bench.disk.clone(), ServiceLimits::default());
-        assert_eq!(n_messages(&bench.get(&path).await.1), after);
-        let request = json!({ "job_id": first, "conversation": false, "files": true });
-        let (status, body) = bench.post(&format!("{path}/rewind"), request).await;
-        assert_eq!((status, &body["removed_messages"]), (200, &json!(0)), "{body}");
-        assert_eq!(bench.disk("notes.md"), "The colour of the sky.\nSecond line.\n");
-    });
-}

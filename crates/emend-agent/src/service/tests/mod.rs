@@ -2,12 +2,14 @@
 
 mod bench_host;
 mod canvas;
+mod ended;
 #[cfg(not(target_family = "wasm"))]
 mod host_tests;
 mod jobs;
 mod questions;
 mod resuming;
 mod review;
+mod rewind;
 mod saving;
 mod scenario;
 

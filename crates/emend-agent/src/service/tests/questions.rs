@@ -291,17 +291,133 @@ fn a_job_makes_at_most_as_many_tool_calls_as_it_may() {
 }
 
 #[test]
+fn queued_instructions_wait_after_a_cancellation_until_the_user_goes_on() {
+    covers("service.jobs");
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = session(&bench, json!({})).await;
+        bench.script().push([]);
+        let first = bench.run(&session, "wait").await;
+        bench.work_a_little(40).await;
+        let queue = format!("/api/agent/sessions/{session}/follow_ups");
+        let (_, queued) = bench.post(&queue, json!({ "text": "next" })).await;
+        let id = queued["follow_ups"][0]["follow_up_id"].as_str().unwrap().to_owned();
+        bench.post(&format!("/api/agent/jobs/{first}/cancel"), Value::Null).await;
+        bench.work().await;
+        assert_eq!(job(&bench, &first).await["status"], "cancelled");
+        let n_jobs = async || bench.get(&format!("/api/agent/sessions/{session}")).await.1["n_jobs"].clone();
+        assert_eq!(n_jobs().await, 1, "the queued instruction waits");
+        // The next process does not start it either.
+        let bench = bench.reload().await;
+        let (_, waiting) = bench.get(&queue).await;
+        assert_eq!(waiting["follow_ups"][0]["text"], "next");
+        bench.script().push([Answer::Say("Done.")]);
+        let (_, sent) = bench.post(&format!("{queue}/{id}/send"), Value::Null).await;
+        bench.work().await;
+        let started = sent["started_job_id"].as_str().unwrap();
+        assert_eq!(job(&bench, started).await["status"], "completed");
+    });
+}
+
+#[test]
+fn a_job_without_tool_calls_left_goes_on_with_the_second_model_if_it_has_no_edits() {
+    covers("service.jobs");
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = bench.session(json!({ "model": "routed" })).await;
+        let list = ("list_dir", json!({ "path": "." }));
+        bench.script().push([Answer::Call(vec![list.clone()]), Answer::Call(vec![list])]);
+        let instruction = "rename two to zwei in notes.md";
+        let body = json!({ "session_id": session, "instruction": instruction, "tool_config": { "max_tool_calls": 5 } });
+        let lists = (0..4).map(|_| Answer::Call(vec![("list_dir", json!({ "path": "." }))]));
+        bench.script().push(lists.chain([Answer::Say("No calls left.")]));
+        let (_, body) = bench.post("/api/agent/run", body).await;
+        let job_id = body["job_id"].as_str().unwrap().to_owned();
+        bench.work().await;
+        let (_, events) = bench.get(&format!("/api/agent/jobs/{job_id}/events")).await;
+        let events = events["events"].as_array().unwrap();
+        let chosen: Vec<&Value> =
+            events.iter().filter(|event| event["type"] == "provider.selected").map(|event| &event["data"]).collect();
+        let n_first = chosen.iter().take_while(|route| route["reason"] == "local_first").count();
+        assert!(n_first >= 5 && chosen.len() > n_first, "{chosen:?}");
+        for route in &chosen[n_first..] {
+            assert_eq!((&route["reason"], &route["local"]), (&json!("escalated"), &json!(false)));
+            assert_eq!(route["detail"], format!("job {job_id} used up its tool calls"));
+        }
+        let state = job(&bench, &job_id).await;
+        assert_eq!((&state["status"], &state["error"]), (&json!("awaiting_review"), &Value::Null), "{state}");
+        assert_eq!(state["runs"].as_array().map(Vec::len), Some(2));
+        let (_, buffer) = bench.get("/api/agent/buffer?file_path=notes.md").await;
+        assert_eq!(buffer["content"], "one\nzwei\n");
+        let ends = events.iter().filter(|event| event["type"] == "job.failed" || event["type"] == "edits.proposed");
+        assert_eq!(ends.count(), 1, "one outcome");
+    });
+}
+
+#[test]
+fn a_session_without_a_router_also_tells_its_provider_once_for_each_run() {
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = session(&bench, json!({})).await;
+        for answers in [vec![Answer::Call(vec![edit("one", "1")]), Answer::Say("Done.")], vec![Answer::Say("Hello.")]] {
+            bench.script().push(answers);
+            let id = bench.run(&session, "edit").await;
+            bench.work().await;
+            let (_, events) = bench.get(&format!("/api/agent/jobs/{id}/events")).await;
+            let events = events["events"].as_array().unwrap();
+            let selected: Vec<&Value> = events.iter().filter(|event| event["type"] == "provider.selected").collect();
+            let expected = json!({ "provider": "script", "local": false, "reason": "mode", "attempt": 1, "detail": null });
+            assert_eq!(selected.iter().map(|event| &event["data"]).collect::<Vec<_>>(), [&expected]);
+            let at = |kind: &str| events.iter().position(|event| event["type"] == kind).unwrap();
+            assert!(at("provider.selected") < at("provider.step"));
+        }
+    });
+}
+
+#[test]
+fn a_session_with_the_project_tools_has_their_instructions() {
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = session(&bench, json!({ "tools": "project" })).await;
+        let edits = json!([{ "edit_id": "e_1", "file_path": "notes.md", "operation": "replace", "start_line": 2,
+            "end_line": 2, "new_text": "zwei\n", "rationale": "German" }]);
+        bench.script().push([
+            Answer::Call(vec![("search_project", json!({ "query": "two" }))]),
+            Answer::Call(vec![("read_file", json!({ "file_path": "notes.md" }))]),
+            Answer::Call(vec![("propose_edits", json!({ "edits": edits }))]),
+            Answer::Say("Done."),
+        ]);
+        let id = bench.run(&session, "translate the second line").await;
+        bench.work().await;
+        let request = bench.script().requests().remove(0);
+        let system: String = request.messages[0].text();
+        assert!(system.starts_with(crate::tools::PROJECT_INSTRUCTIONS), "{system}");
+        let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["search_project", "read_file", "list_files", "clarify_user", "propose_edits"]);
+        // No tool that the session does not have is named.
+        for name in ["edit_file", "apply_patch", "write_file", "shell", "grep"] {
+            assert!(!system.contains(name), "{name} in {system}");
+        }
+        let state = job(&bench, &id).await;
+        assert_eq!(state["status"], "awaiting_review", "{state}");
+        let proposed = &state["proposed_edits"][0];
+        assert_eq!((&proposed["rationale"], &proposed["file_path"]), (&json!("German"), &json!("notes.md")), "{state}");
+    });
+}
+
+#[test]
 fn a_job_without_tool_calls_left_escalates_the_session_and_the_trace_has_the_reasons() {
     block_on(async {
         let bench = Bench::new(NOTES);
         let session = bench.session(json!({ "model": "routed" })).await;
         let list = ("list_dir", json!({ "path": "." }));
         bench.script().push([
+            Answer::Call(vec![edit("two", "2")]),
             Answer::Call(vec![list.clone()]),
             Answer::Call(vec![list]),
             Answer::Say("No calls left."),
         ]);
-        let body = json!({ "session_id": session, "instruction": "loop", "tool_config": { "max_tool_calls": 1 } });
+        let body = json!({ "session_id": session, "instruction": "loop", "tool_config": { "max_tool_calls": 2 } });
         let (_, body) = bench.post("/api/agent/run", body).await;
         let first = body["job_id"].as_str().unwrap().to_owned();
         bench.work().await;

@@ -11,7 +11,7 @@ pub(super) const SEEDS: u64 = 6;
 
 const STEPS: usize = 150;
 
-const TEXTS: [&str; 14] = [
+const TEXTS: [&str; 15] = [
     "The quick brown fox\n",
     "ÄHNLICH wie Straße, ẞ und İstanbul",
     "100% of a_b\\c",
@@ -26,6 +26,7 @@ const TEXTS: [&str; 14] = [
     "ab",
     "e\u{301}té",
     "--; DROP TABLE sessions",
+    "\"runs\":[1,2,3,4,5]",
 ];
 
 const STATUSES: [JobStatus; 7] = [
@@ -56,6 +57,7 @@ fn commit(dice: &mut Dice) -> Commit {
         .map(|_| {
             let mut record = job(&job_id(dice, &id), &id, *dice.pick(&STATUSES));
             record.instruction = (*dice.pick(&TEXTS)).to_owned();
+            record.runs = (0..dice.below(3)).map(|_| dice.below(6) as u64).collect();
             record
         })
         .collect();
@@ -142,6 +144,9 @@ pub(super) async fn changes_are_those_of_the_model(store: &dyn ServiceStore, see
         assert_eq!(store.jobs(&id).await, Ok(model.jobs(|job| job.session_id == id)), "{case}: jobs of {id}");
         let open = model.jobs(|job| !job.status.is_terminal());
         assert_eq!(store.open_jobs().await, Ok(open), "{case}: open jobs");
+        let runs = [dice.below(6) as u64, dice.below(6) as u64];
+        let of_runs = model.jobs(|job| job.runs.iter().any(|run| runs.contains(run)));
+        assert_eq!(store.jobs_of_runs(&runs).await, Ok(of_runs), "{case}: jobs of runs {runs:?}");
         let id = job_id(&mut dice, &id);
         assert_eq!(store.job(&id).await, Ok(model.job(&id)), "{case}: job {id}");
     }

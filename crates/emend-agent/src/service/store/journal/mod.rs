@@ -254,6 +254,10 @@ impl ServiceStore for JournalServiceStore {
         self.memory.open_jobs()
     }
 
+    fn jobs_of_runs<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<Vec<JobRecord>, StoreError>> {
+        self.memory.jobs_of_runs(runs)
+    }
+
     fn events<'a>(
         &'a self,
         scope: &'a EventScope,
