@@ -356,4 +356,24 @@ export const tests = {
     await page.keyboard.press("Alt+n");
     await app.says("Rejected 1 change.");
   },
+
+  async "F6 goes through all parts of the page, the header too"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.openFile("README.md");
+    await app.editor.focus();
+    const part = () =>
+      page.evaluate(() => document.activeElement?.closest(".top-bar, .files-pane, .editor-pane, .chat-pane")?.className);
+    const parts = [await part()];
+    for (let press = 0; press < 4; press += 1) {
+      await page.keyboard.press("F6");
+      parts.push(await part());
+    }
+    assert.deepEqual(
+      parts.map((name) => name?.split(" ")[0]),
+      ["editor-pane", "chat-pane", "top-bar", "files-pane", "editor-pane"],
+    );
+    await page.keyboard.press("Shift+F6");
+    await page.keyboard.press("Shift+F6");
+    assert.match(await part(), /^top-bar/);
+  },
 };

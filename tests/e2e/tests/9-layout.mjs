@@ -106,4 +106,17 @@ export const tests = {
     await page.getByRole("button", { name: "Stop" }).click();
     await app.finished();
   },
+
+  async "on a phone the page keeps its heading, and a message covers no button at the bottom"({ page, url }) {
+    await openApp(page, url);
+    await page.setViewportSize({ width: 360, height: 700 });
+    await page.getByRole("heading", { level: 1, name: "Emend" }).waitFor();
+    await page.getByRole("navigation", { name: "Panes" }).getByRole("button", { name: /^Text/ }).click();
+    await page.locator(".cm-content, #tab-editor").first().waitFor({ state: "attached" });
+    await page.evaluate(() => document.querySelector(".cm-content")?.focus());
+    await page.keyboard.press("Alt+y");
+    const toast = await page.locator(".toast").boundingBox();
+    const bar = await page.getByRole("navigation", { name: "Panes" }).boundingBox();
+    assert.ok(toast.y + toast.height < bar.y - 100, `the message is at ${toast.y}, the bar at ${bar.y}`);
+  },
 };

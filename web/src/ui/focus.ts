@@ -39,21 +39,33 @@ function focusReviewEnd(): void {
 /** Focuses a place near an element that has lost the focus: a part of the page that takes keys, and decides nothing. */
 export function focusNear(ancestors: readonly HTMLElement[]): void {
   if (!hasProject.value || document.querySelector("dialog[open]")) return;
-  const at = PANE_ROOTS.findIndex((root) => ancestors.some((node) => node.matches(root)));
-  (PANES[at] ?? focusMiddle)();
+  const part = PARTS.find(({ root }) => ancestors.some((node) => node.matches(root)));
+  // A button of the header could act on the next key.
+  (part === HEADER || part === undefined ? focusMiddle : part.focus)();
 }
 
-/** The parts of the page that F6 cycles through: the tree, the middle pane, the message box. */
-const PANES: readonly (() => void)[] = [
-  () => document.querySelector<HTMLElement>(".tree [tabindex='0']")?.focus(),
-  focusMiddle,
-  () => document.querySelector<HTMLElement>(".composer textarea")?.focus(),
+/** A part of the page: its element, and the way to focus a place in it. */
+interface Part {
+  root: string;
+  focus(): void;
+}
+
+const HEADER: Part = { root: ".top-bar", focus: () => firstShown(".top-bar button:not(:disabled)")?.focus() };
+
+/** The parts that F6 cycles through: the header, the tree, the middle pane, the message box. */
+const PARTS: readonly Part[] = [
+  HEADER,
+  { root: ".files-pane", focus: () => document.querySelector<HTMLElement>(".tree [tabindex='0']")?.focus() },
+  { root: ".editor-pane", focus: focusMiddle },
+  { root: ".chat-pane", focus: () => document.querySelector<HTMLElement>(".composer textarea")?.focus() },
 ];
 
-const PANE_ROOTS = [".files-pane", ".editor-pane", ".chat-pane"];
+function firstShown(selector: string): HTMLElement | undefined {
+  return [...document.querySelectorAll<HTMLElement>(selector)].find((element) => element.offsetParent !== null);
+}
 
 export function nextPane(direction: 1 | -1): void {
-  const at = PANE_ROOTS.findIndex((root) => document.querySelector(root)?.contains(document.activeElement));
+  const at = PARTS.findIndex(({ root }) => document.querySelector(root)?.contains(document.activeElement));
   const from = at < 0 ? (direction === 1 ? -1 : 0) : at;
-  PANES[(from + direction + PANES.length) % PANES.length]?.();
+  PARTS[(from + direction + PARTS.length) % PARTS.length]?.focus();
 }

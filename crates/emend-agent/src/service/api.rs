@@ -339,8 +339,8 @@ operations! {
     RollBack: Post "/api/agent/checkpoints/{checkpoint_id}/rollback", Some("RollbackBody"), (200, "RollbackReply"), [], [NotFound, Conflict, Unsupported], false;
     /// Takes a session back to before a job: the conversation, the files, or both. Returns the instruction for the input.
     Rewind: Post "/api/agent/sessions/{session_id}/rewind", Some("RewindRequest"), (200, "RewindReply"), [], [NotFound, Busy, Conflict, Unsupported], false;
-    /// Undoes the last rewind, unless the session has gone on since. Files that were decided or edited since refuse it.
-    UndoRewind: Post "/api/agent/sessions/{session_id}/rewind/undo", None, (200, "UnwindReply"), [], [NotFound, Busy, Conflict, Unsupported], false;
+    /// Undoes the last rewind, unless a job of the session came after it. It is refused if edits or decisions came after the rewind; the conversation alone can still be restored.
+    UndoRewind: Post "/api/agent/sessions/{session_id}/rewind/undo", Some("UnwindRequest"), (200, "UnwindReply"), [], [NotFound, Busy, Conflict, Unsupported], false;
     /// Returns the canvas: the file that the editor shows, its revision, and its lease.
     GetCanvas: Get "/api/agent/sessions/{session_id}/canvas", None, (200, "CanvasBody"), [], [NotFound, Unsupported], false;
     /// Shows a file in the canvas, or none.

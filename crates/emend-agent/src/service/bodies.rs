@@ -393,6 +393,17 @@ pub struct RewindReply {
     pub lost: Vec<String>,
 }
 
+/// Body of `POST /api/agent/sessions/{session_id}/rewind/undo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct UnwindRequest {
+    /// Whether the files get their edits again, if the rewind took them back.
+    #[serde(default = "yes")]
+    #[cfg_attr(feature = "openapi", schema(default = json!(true)))]
+    pub files: bool,
+}
+
 /// Reply of `POST /api/agent/sessions/{session_id}/rewind/undo`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -184,21 +184,38 @@ pub(super) fn spawn(inner: &Shared<Inner>, task: Option<Task>) {
     }));
 }
 
+/// Returns whether the last job of a session was cancelled or ended with its process: then the user decides how to go on.
+pub(super) async fn is_stopped(inner: &Inner, session: &SessionRecord) -> ApiResult<bool> {
+    let Some(last) = &session.last_job_id else { return Ok(false) };
+    let job = inner.store.job(last).await?;
+    Ok(job.is_some_and(|job| {
+        job.status == JobStatus::Cancelled || job.error.is_some_and(|error| error.code == Code::Aborted.as_str())
+    }))
+}
+
 /// Starts the next queued instruction, if the session is idle, or tells why it cannot start.
-pub(super) async fn go_on(inner: &Shared<Inner>, session_id: &str) {
-    if let Err(error) = next_follow_up(inner, session_id).await {
-        // A store that fails keeps the instruction.
-        let _ = inner
-            .change(session_id, |_, changes| {
-                changes.session_event("follow_up.failed", json!({ "error": error.body() }));
-                Ok(())
-            })
-            .await;
+///
+/// Returns the job that has started.
+pub(super) async fn go_on(inner: &Shared<Inner>, session_id: &str) -> Option<String> {
+    match next_follow_up(inner, session_id).await {
+        Ok(started) => started.map(|job| job.job_id),
+        // Another request was faster: the instruction starts after it.
+        Err(error) if error.code == Code::Busy => None,
+        Err(error) => {
+            // A store that fails keeps the instruction.
+            let _ = inner
+                .change(session_id, |_, changes| {
+                    changes.session_event("follow_up.failed", json!({ "error": error.body() }));
+                    Ok(())
+                })
+                .await;
+            None
+        }
     }
 }
 
 /// Starts the next queued instruction, if the session is idle. Returns its job.
-pub(super) async fn next_follow_up(inner: &Shared<Inner>, session_id: &str) -> ApiResult<Option<JobRecord>> {
+async fn next_follow_up(inner: &Shared<Inner>, session_id: &str) -> ApiResult<Option<JobRecord>> {
     if *inner.is_closing.lock() {
         return Ok(None);
     }

@@ -94,7 +94,7 @@ pub const EVENT_TYPES: &[EventType] = &[
     row(
         "tool.call.completed",
         "TOOL_CALL_END",
-        "A tool call ended. `tool_call_id`, `name`, `tool` (the same name), `ok`, `result`, `error`, `output` (at most 4,000 characters; `output_cut` says so, and `output_ref` names all of it), `duration_ms`.",
+        "A tool call ended. `tool_call_id`, `name`, `tool` (the same name), `ok`, `result`, `error`, `output` (at most 4,000 characters; `output_cut` says so; one of more than 64 KiB is kept whole, and `output_ref` names it), `duration_ms`.",
     ),
     row(
         "approval.requested",

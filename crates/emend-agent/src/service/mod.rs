@@ -49,7 +49,7 @@ pub use bodies::{
     ApproveDecision, ApproveRequest, ChatMessage, CheckpointList, CheckpointSummary, ClarifyRequest, CommentList,
     CommentRequest, CreateSession, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, OutputBody, RewindReply,
     RewindRequest, RunReply, RunRequest, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep,
-    UnwindReply, UpdateSession,
+    UnwindReply, UnwindRequest, UpdateSession,
 };
 pub use canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit, CanvasLineOperation,

@@ -263,6 +263,9 @@ pub struct Rewound {
     pub removed_messages: u64,
     /// Whether files were changed back.
     pub files: bool,
+    /// Workspace runs that were taken back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<u64>,
 }
 
 /// The state of a job.

@@ -4,20 +4,20 @@
 use emend_llm::Shared;
 
 use super::api::ApiResult;
-use super::driver::{go_on, interrupted, occupy, rerun, spawn};
+use super::driver::{go_on, interrupted, is_stopped, occupy, rerun, spawn};
 use super::inner::Inner;
 use super::jobs::Claim;
 use super::queue;
-use super::records::{JobRecord, JobStatus};
+use super::records::JobStatus;
 use super::run::fail;
 use crate::environment::FilePath;
-use crate::error_code::Code;
 
 /// The reason of changes of the review that a former process made.
 const RECOVERY: &str = "recovery";
 
 /// Goes on with the jobs that a former process left running, or ends them if their steps were not recorded.
 pub(super) async fn recover(inner: &Shared<Inner>) -> ApiResult<()> {
+    reserve_runs(inner).await?;
     if let Some(jobs) = inner.shared_jobs() {
         inner.host.spawn(Box::pin(queue::serve(Shared::clone(inner), Shared::clone(jobs))));
     } else {
@@ -26,18 +26,18 @@ pub(super) async fn recover(inner: &Shared<Inner>) -> ApiResult<()> {
     settle(inner).await?;
     // A process can end between the end of a job and the start of the instruction after it.
     for id in inner.session_ids(|session| !session.follow_ups.is_empty()).await? {
-        let last = inner.session(&id).await?.last_job_id;
-        let job = match &last {
-            Some(last) => inner.store.job(last).await?,
-            None => None,
-        };
-        // After a job that was cancelled or ended with its process, the user decides how to go on.
-        let was_aborted = |job: JobRecord| {
-            job.status == JobStatus::Cancelled || job.error.is_some_and(|error| error.code == Code::Aborted.as_str())
-        };
-        if !job.is_some_and(was_aborted) {
+        if !is_stopped(inner, &inner.session(&id).await?).await? {
             go_on(inner, &id).await;
         }
+    }
+    Ok(())
+}
+
+/// Keeps the runs of known jobs from being given again. A run without an edit is in the record of its job alone.
+async fn reserve_runs(inner: &Inner) -> ApiResult<()> {
+    for id in inner.session_ids(|_| true).await? {
+        let runs = inner.store.jobs(&id).await?.into_iter().flat_map(|job| job.runs);
+        inner.workspace.reserve_runs(runs.max().unwrap_or_default());
     }
     Ok(())
 }

@@ -70,14 +70,23 @@ pub(super) struct Told {
 
 impl Told {
     /// Reads the events of a job.
-    pub(super) async fn of(inner: &Inner, job_id: &str) -> ApiResult<Self> {
-        let (scope, mut after, mut told) = (EventScope::Job(job_id.to_owned()), 0, Self::default());
+    pub(super) async fn of(inner: &Inner, job: &JobRecord) -> ApiResult<Self> {
+        let (scope, mut after, mut told) = (EventScope::Job(job.job_id.clone()), 0, Self::default());
         loop {
             let page = inner.store.events(&scope, after, PAGE).await?;
-            let Some(last) = page.events.last() else { return Ok(told) };
+            let Some(last) = page.events.last() else { break };
             after = last.cursor;
             page.events.iter().for_each(|event| told.take(event));
         }
+        // A decision that no record keeps is lost with the process that got it: the user is asked again.
+        let resolved = told.calls.iter().filter(|(kind, _)| kind == "approval.resolved").map(|(_, id)| id.clone());
+        for id in resolved.collect::<Vec<_>>() {
+            if !job.control.decisions.contains_key(&id) {
+                told.calls.remove(&("approval.requested".to_owned(), id.clone()));
+                told.calls.remove(&("approval.resolved".to_owned(), id));
+            }
+        }
+        Ok(told)
     }
 
     fn take(&mut self, event: &EventRecord) {

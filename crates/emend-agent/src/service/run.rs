@@ -144,7 +144,7 @@ async fn open(inner: &Shared<Inner>, task: &Task) -> ApiResult<Option<Opened>> {
     let begin = Begin::of(&job, &recorder, agent.session.entries().len())?;
     let told = match &begin {
         Begin::New { .. } => Told::default(),
-        Begin::Repeat { .. } | Begin::Again { .. } => Told::of(inner, &job.job_id).await?,
+        Begin::Repeat { .. } | Begin::Again { .. } => Told::of(inner, &job).await?,
     };
     let budget = run_budget(&record, &job);
     // A job can have several runs: the answer to a question and a re-run start another.
@@ -442,8 +442,10 @@ fn take_event(job: &mut JobRecord, changes: &mut Changes, kind: &str, data: Valu
 /// Keeps the reasons of a `propose_edits` call. The workspace names its edits `CALL/EDIT`.
 fn note_rationales(job: &mut JobRecord, call: &Value) {
     let id = call["tool_call_id"].as_str().unwrap_or_default();
-    for edit in call["arguments"]["edits"].as_array().into_iter().flatten() {
-        if let (Some(name), Some(rationale)) = (edit["edit_id"].as_str(), edit["rationale"].as_str()) {
+    for (n, edit) in (1..).zip(call["arguments"]["edits"].as_array().into_iter().flatten()) {
+        if let Some(rationale) = edit["rationale"].as_str() {
+            // As `propose_edits` names an edit without a name.
+            let name = edit["edit_id"].as_str().map_or_else(|| format!("e_{n}"), str::to_owned);
             job.rationales.insert(format!("{id}/{name}"), rationale.to_owned());
         }
     }

@@ -246,11 +246,20 @@ impl Workspace {
         state.files.iter().filter(|(_, entry)| is_agents(&entry.log)).map(|(path, _)| path.clone()).collect()
     }
 
+    /// Returns the runs whose changes [`redo_runs`](Self::redo_runs) would redo, if the user has not edited since.
+    #[must_use]
+    pub fn runs_to_redo(&self) -> BTreeSet<u64> {
+        let last = self.state().done.last().cloned().unwrap_or_default();
+        let kept = self.keeper().map(FileKeeper::undone).unwrap_or_default();
+        self.runs_undone_in(&last).into_iter().chain(kept).collect()
+    }
+
     /// Returns the runs that the last undo in `paths` undid. In a browser it returns none.
     fn rolled_back(&self, paths: &[FilePath]) -> BTreeSet<u64> {
-        if cfg!(target_family = "wasm") {
-            return BTreeSet::new();
-        }
+        if cfg!(target_family = "wasm") { BTreeSet::new() } else { self.runs_undone_in(paths) }
+    }
+
+    fn runs_undone_in(&self, paths: &[FilePath]) -> BTreeSet<u64> {
         let state = self.state();
         let mut runs = BTreeSet::new();
         for log in paths.iter().filter_map(|path| state.files.get(path)).map(|entry| &entry.log) {

@@ -337,6 +337,12 @@ impl Workspace {
         state.run
     }
 
+    /// Gives no later run the number `last` or a lower one: a process that was killed may have used them without an edit.
+    pub fn reserve_runs(&self, last: u64) {
+        let mut state = self.state();
+        state.run = state.run.max(last);
+    }
+
     /// Returns the number of the last run; 0 before the first.
     #[must_use]
     pub fn last_run(&self) -> u64 {

@@ -26,7 +26,7 @@ use js_sys::{Array, Function};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
-use self::options::{AgentOptions, ModelOptions};
+use self::options::{AgentOptions, Model, ModelOptions};
 use crate::failure::Failure;
 use crate::host::BrowserClock;
 use crate::host::task::{Feed, Task};

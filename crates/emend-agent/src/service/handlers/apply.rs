@@ -139,6 +139,11 @@ async fn conflict(inner: &Shared<Inner>, job: &JobRecord, files: &[FilePath], ma
     if reruns && !rerun.as_ref().is_ok_and(|started| *started) {
         rerun = inner.forget_application(&job.job_id).await.and(rerun);
     }
+    if !reruns {
+        error.suggestions = vec![
+            "apply again with \"rebase\": true, which writes the hunks that do not overlap with the change on disk".to_owned(),
+        ];
+    }
     error.data = json!({
         "files": paths,
         "rerun": rerun.as_ref().is_ok_and(|started| *started),

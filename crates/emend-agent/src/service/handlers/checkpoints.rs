@@ -148,7 +148,7 @@ pub(super) async fn roll_back(inner: &Inner, id: &str, request: &ApiRequest) -> 
     }
     let deciding = inner.begin_decision().await;
     let data = json!({ "checkpoint_id": id, "mode": wanted.mode });
-    inner.job_event(&job.job_id, "checkpoint.rollback.started", data.clone()).await?;
+    inner.review_event(&job.job_id, "checkpoint.rollback.started", data.clone()).await?;
     match inner.saving(wanted.save).rollback(&asked).await {
         Ok(effect) => {
             let has_conflicts = effect.files.iter().any(|file| !file.conflicts.is_empty());
@@ -156,14 +156,14 @@ pub(super) async fn roll_back(inner: &Inner, id: &str, request: &ApiRequest) -> 
             inner.settle_decision(&deciding, "rollback").await?;
             let mut data = data;
             data["files"] = serde_json::to_value(&reply.files).unwrap_or_default();
-            inner.job_event(&job.job_id, "checkpoint.rollback.completed", data).await?;
+            inner.review_event(&job.job_id, "checkpoint.rollback.completed", data).await?;
             Ok(reply)
         }
         Err(error) => {
             let error = ApiError::from(error);
             let mut data = data;
             data["error"] = serde_json::to_value(error.body()).unwrap_or_default();
-            inner.job_event(&job.job_id, "checkpoint.rollback.failed", data).await?;
+            inner.review_event(&job.job_id, "checkpoint.rollback.failed", data).await?;
             Err(error)
         }
     }

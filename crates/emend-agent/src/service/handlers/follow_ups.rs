@@ -46,8 +46,8 @@ pub(super) async fn add(inner: &Shared<Inner>, id: &str, request: &ApiRequest) -
         })
         .await?;
     driver::heal(inner, id).await?;
-    let started = driver::next_follow_up(inner, id).await?;
-    let started_job_id = started.map(|job| job.job_id);
+    // The instruction is queued, whatever keeps it from starting now.
+    let started_job_id = driver::go_on(inner, id).await;
     Ok(FollowUpList { started_job_id, ..listed(inner.session(id).await?) })
 }
 

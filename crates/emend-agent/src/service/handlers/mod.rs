@@ -74,7 +74,7 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         Operation::Diff3 => reply(info, &checkpoints::diff3(inner, id, request).await?),
         Operation::RollBack => reply(info, &checkpoints::roll_back(inner, id, request).await?),
         Operation::Rewind => reply(info, &rewind::rewind(inner, id, request).await?),
-        Operation::UndoRewind => reply(info, &rewind::undo(inner, id).await?),
+        Operation::UndoRewind => reply(info, &rewind::undo(inner, id, request).await?),
         Operation::GetCanvas => reply(info, &canvas::get(inner, id).await?),
         Operation::CanvasOpen => reply(info, &canvas::open(inner, id, request).await?),
         Operation::CanvasCheckOut => reply(info, &canvas::check_out(inner, id).await?),

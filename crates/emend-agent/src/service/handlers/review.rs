@@ -85,17 +85,7 @@ impl Inner {
             || (job.status.is_terminal() && !self.workspace.pending_files(&job.runs).is_empty())
     }
 
-    /// Stores an event of a job.
-    pub(in crate::service) async fn job_event(&self, job_id: &str, kind: &str, data: Value) -> ApiResult<()> {
-        self.change_job(job_id, |_, job, changes| {
-            changes.event(job, kind, data);
-            Ok(())
-        })
-        .await?;
-        Ok(())
-    }
-
-    /// Stores an event about the review of a job, as [`Changes::review_event`](crate::service::changes::Changes).
+    /// Stores an event about the review of a job, one of its session if the job has ended.
     pub(in crate::service) async fn review_event(&self, job_id: &str, kind: &str, data: Value) -> ApiResult<()> {
         self.change_job(job_id, |_, job, changes| {
             changes.review_event(job, kind, data);

@@ -7,15 +7,18 @@ use crate::environment::FilePath;
 use crate::error_code::Code;
 use crate::history::{HistoryEntry, HistoryEntryKind};
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
-use crate::service::bodies::{RewindReply, RewindRequest, UnwindReply};
+use crate::service::bodies::{RewindReply, RewindRequest, UnwindReply, UnwindRequest};
 use crate::service::inner::Inner;
 use crate::service::records::{JobRecord, Rewound};
 use crate::service::slot::Agent;
-use crate::workspace::UndoneRun;
+use crate::workspace::{ReviewError, UndoneRun};
 
 /// Takes a session back to before a job: first its files, which can fail, and then its conversation.
 pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest) -> ApiResult<RewindReply> {
     let wanted: RewindRequest = body(request)?;
+    if !wanted.conversation && !wanted.files {
+        return Err(ApiError::new(Code::InvalidArgument, "nothing to rewind: both conversation and files are false"));
+    }
     let session = inner.session(session_id).await?;
     let jobs = inner.store.jobs(session_id).await?;
     let at = jobs.iter().position(|job| job.job_id == wanted.job_id);
@@ -54,7 +57,8 @@ pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest
     let files = !undone.restored.is_empty();
     inner
         .change(session_id, |session, changes| {
-            session.rewound = Some(Rewound { job_id: job.job_id.clone(), removed_messages, files });
+            let runs = if files { runs } else { Vec::new() };
+            session.rewound = Some(Rewound { job_id: job.job_id.clone(), removed_messages, files, runs });
             changes.session_event("session.rewound", data);
             Ok(())
         })
@@ -63,7 +67,8 @@ pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest
 }
 
 /// Undoes the last rewind of a session: first in its files, which can refuse it, and then in its conversation.
-pub(super) async fn undo(inner: &Inner, session_id: &str) -> ApiResult<UnwindReply> {
+pub(super) async fn undo(inner: &Inner, session_id: &str, request: &ApiRequest) -> ApiResult<UnwindReply> {
+    let wanted: UnwindRequest = body(request)?;
     let slot = inner.slot(session_id);
     let _starting = slot.starting.lock().await;
     let session = inner.session(session_id).await?;
@@ -77,9 +82,13 @@ pub(super) async fn undo(inner: &Inner, session_id: &str) -> ApiResult<UnwindRep
         _ => Some((inner.agent(&session).await?, inner.kept_conversation(session_id).await?.ok_or_else(nothing)?)),
     };
     let deciding = inner.begin_decision().await;
-    let (restored, kept) = match rewound.files {
+    let (restored, kept) = match rewound.files && wanted.files {
         true => {
-            let redone = inner.workspace.redo_runs().await?;
+            check_redo(inner, &rewound)?;
+            let redone = inner.workspace.redo_runs().await.map_err(|error| match error {
+                ReviewError::Nothing { .. } => too_late(),
+                error => error.into(),
+            })?;
             (paths(redone.restored), paths(redone.kept))
         }
         false => Default::default(),
@@ -99,6 +108,21 @@ pub(super) async fn undo(inner: &Inner, session_id: &str) -> ApiResult<UnwindRep
         })
         .await?;
     Ok(UnwindReply { restored_messages, restored, kept })
+}
+
+/// Checks that a redo would bring back the edits of a rewind, and no others.
+fn check_redo(inner: &Inner, rewound: &Rewound) -> ApiResult<()> {
+    let next = inner.workspace.runs_to_redo();
+    if !next.is_empty() && next.iter().all(|run| rewound.runs.contains(run)) {
+        return Ok(());
+    }
+    Err(too_late())
+}
+
+fn too_late() -> ApiError {
+    let message =
+        "edits or decisions came after the rewind, so its files stay; `\"files\": false` restores the conversation alone";
+    ApiError::new(Code::Conflict, message)
 }
 
 /// The conversation of a session, and where it is cut.

@@ -8,6 +8,7 @@ use crate::history::{HistoryEntry, HistoryEntryKind};
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, page_limit, parameter};
 use crate::service::bodies::{ChatMessage, CreateSession, Done, SessionList, SessionSnapshot, UpdateSession};
 use crate::service::changes::Changes;
+use crate::service::driver;
 use crate::service::inner::Inner;
 use crate::service::records::{JobRecord, SessionRecord, SessionStatus};
 use crate::service::store::{EventScope, SessionQuery};
@@ -135,7 +136,7 @@ fn message(entry: &HistoryEntry) -> Option<ChatMessage> {
     Some(ChatMessage { role: role.to_owned(), text, at: Timestamp(entry.at_ms), tools })
 }
 
-pub(super) async fn update(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<SessionRecord> {
+pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest) -> ApiResult<SessionRecord> {
     let wanted: UpdateSession = body(request)?;
     if let Some(title) = &wanted.title {
         inner.check_text(title)?;
@@ -150,6 +151,7 @@ pub(super) async fn update(inner: &Inner, id: &str, request: &ApiRequest) -> Api
     if wanted.status == Some(SessionStatus::Active) && before.status == SessionStatus::Archived {
         inner.check_session_limit().await?;
     }
+    let lifts_limits = wanted.budget.is_some() || wanted.job_budget.is_some() || wanted.status.is_some();
     let (_, committed) = inner
         .change(id, |session, changes| {
             let UpdateSession { title, status, mode, confirm_before_edits, budget, job_budget, context_rows } = wanted;
@@ -169,6 +171,10 @@ pub(super) async fn update(inner: &Inner, id: &str, request: &ApiRequest) -> Api
             Ok(())
         })
         .await?;
+    // Instructions may have waited for it.
+    if lifts_limits && !is_running && !driver::is_stopped(inner, &committed.session).await? {
+        driver::go_on(inner, id).await;
+    }
     Ok(committed.session)
 }
 

@@ -171,6 +171,14 @@ pub(super) struct Disk {
     jobs: Option<Shared<dyn Jobs>>,
 }
 
+impl Disk {
+    /// Returns whether no file was edited.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) fn has_no_logs(&self) -> bool {
+        self.workspace.runs().is_empty()
+    }
+}
+
 /// A service under test.
 pub(super) struct Bench {
     pub(super) service: Service,

@@ -320,6 +320,52 @@ fn queued_instructions_wait_after_a_cancellation_until_the_user_goes_on() {
 }
 
 #[test]
+fn a_queued_instruction_is_no_failure_if_it_cannot_start_yet() {
+    covers("service.jobs");
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = session(&bench, json!({ "budget": { "tokens": 1 } })).await;
+        bench.script().push([Answer::Say("Done."), Answer::Say("Done.")]);
+        bench.run(&session, "first").await;
+        bench.work().await;
+        let path = format!("/api/agent/sessions/{session}");
+        let (status, queued) = bench.post(&format!("{path}/follow_ups"), json!({ "text": "second" })).await;
+        assert_eq!((status, &queued["started_job_id"]), (201, &Value::Null), "the budget is used up: {queued}");
+        assert_eq!(queued["follow_ups"].as_array().map(Vec::len), Some(1));
+        // A larger budget lets it start.
+        let patch = json!({ "budget": { "tokens": 1_000_000 } });
+        let (status, _) = bench.send(crate::service::Method::Patch, &path, patch).await;
+        bench.work().await;
+        let (_, state) = bench.get(&path).await;
+        assert_eq!((status, &state["n_jobs"], &state["follow_ups"]), (200, &json!(2), &json!([])));
+    });
+}
+
+#[test]
+fn an_edit_without_a_name_keeps_its_reason() {
+    covers("service.edits");
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = session(&bench, json!({ "tools": "project" })).await;
+        let edit = |line: u64, text: &str, why: &str| {
+            json!({ "file_path": "notes.md", "operation": "replace", "start_line": line, "new_text": text, "rationale": why })
+        };
+        let edits = json!([edit(1, "eins\n", "first"), edit(2, "zwei\n", "second")]);
+        bench.script().push([
+            Answer::Call(vec![("read_file", json!({ "file_path": "notes.md" }))]),
+            Answer::Call(vec![("propose_edits", json!({ "edits": edits }))]),
+            Answer::Say("Done."),
+        ]);
+        let id = bench.run(&session, "translate").await;
+        bench.work().await;
+        let state = job(&bench, &id).await;
+        let reasons: Vec<&Value> =
+            state["proposed_edits"].as_array().unwrap().iter().map(|edit| &edit["rationale"]).collect();
+        assert_eq!(reasons, ["first", "second"], "{state}");
+    });
+}
+
+#[test]
 fn a_job_without_tool_calls_left_goes_on_with_the_second_model_if_it_has_no_edits() {
     covers("service.jobs");
     block_on(async {

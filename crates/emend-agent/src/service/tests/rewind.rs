@@ -153,3 +153,52 @@ fn a_rewind_is_not_undone_over_later_work() {
         assert_eq!((status, &refused["error"]["code"]), (409, &json!("conflict")), "a job came after it");
     });
 }
+
+#[test]
+fn a_rewind_is_undone_in_its_own_session_only() {
+    covers("service.checkpoints");
+    block_on(async {
+        let bench = Bench::new("//- a.md\none\n//- b.md\ntwo\n");
+        let mut talks = Vec::new();
+        for instruction in ["rename one to uno in a.md", "rename two to due in b.md"] {
+            let session = bench.session(json!({ "mode": "direct" })).await;
+            let job = bench.run(&session, instruction).await;
+            bench.work().await;
+            talks.push((format!("/api/agent/sessions/{session}/rewind"), job));
+        }
+        for (path, job) in &talks {
+            let (status, body) = bench.post(path, json!({ "job_id": job, "files": true })).await;
+            assert_eq!(status, 200, "{body}");
+        }
+        let undo = |at: usize| format!("{}/undo", talks[at].0);
+        let (status, refused) = bench.post(&undo(0), Value::Null).await;
+        assert_eq!((status, &refused["error"]["code"]), (409, &json!("conflict")), "another rewind came after it");
+        assert_eq!((bench.disk("a.md"), bench.disk("b.md")), ("one\n".to_owned(), "two\n".to_owned()));
+        // In the order of undo, both come back.
+        for at in [1, 0] {
+            let (status, body) = bench.post(&undo(at), Value::Null).await;
+            assert_eq!(status, 200, "{at}: {body}");
+        }
+        assert_eq!((bench.disk("a.md"), bench.disk("b.md")), ("uno\n".to_owned(), "due\n".to_owned()));
+    });
+}
+
+#[test]
+fn the_conversation_comes_back_without_the_files_that_were_edited_since() {
+    block_on(async {
+        let talk = Talk::new().await;
+        let before = talk.chat().await;
+        talk.rewind(json!({ "job_id": talk.jobs[1], "files": true })).await;
+        let text = "The color of the sky.\nMine.\n";
+        talk.bench.post("/api/agent/user_edit", json!({ "file_path": "notes.md", "content": text })).await;
+        let (status, refused) = talk.undo().await;
+        assert_eq!((status, &refused["error"]["code"]), (409, &json!("conflict")));
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains("\"files\": false"), "{message}");
+        let (status, undone) = talk.bench.post(&format!("{}/rewind/undo", talk.path), json!({ "files": false })).await;
+        assert_eq!((status, &undone["restored"]), (200, &json!([])));
+        assert_eq!((talk.bench.disk("notes.md"), talk.chat().await), (text.to_owned(), before));
+        let (status, _) = talk.rewind(json!({ "job_id": talk.jobs[1], "conversation": false, "files": false })).await;
+        assert_eq!(status, 400, "nothing is to be rewound");
+    });
+}

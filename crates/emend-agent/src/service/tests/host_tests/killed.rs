@@ -204,3 +204,71 @@ fn a_job_killed_at_any_poll_makes_no_recorded_request_or_call_again() {
         assert!(n_inside >= N_CALLS && n_after >= N_CALLS, "{n_inside} kills inside a call, {n_after} after one");
     });
 }
+
+#[test]
+fn a_job_after_one_that_was_killed_has_runs_of_its_own() {
+    covers("service.resumed");
+    block_on(async {
+        let mut n_without_edit = 0;
+        for n_polls in 1..80 {
+            let bench = Bench::recording(FILES);
+            let session = bench.session(json!({})).await;
+            let first = bench.run(&session, "rename one to uno").await;
+            bench.work_a_little(n_polls).await;
+            let (_, state) = bench.get(&format!("/api/agent/jobs/{first}")).await;
+            let has_edit = !bench.disk.has_no_logs();
+            n_without_edit += usize::from(state["runs"] != json!([]) && !has_edit);
+            bench.kill();
+            // The next process knows the line logs, and no run without an edit.
+            let next = bench.reload().await;
+            next.work().await;
+            let session = next.session(json!({})).await;
+            let second = next.run(&session, "rename two to due").await;
+            next.work().await;
+            let job = async |id: &str| next.get(&format!("/api/agent/jobs/{id}")).await.1;
+            let (first, second) = (job(&first).await, job(&second).await);
+            let runs = |job: &Value| job["runs"].as_array().unwrap().clone();
+            assert!(runs(&first).iter().all(|run| !runs(&second).contains(run)), "{n_polls} polls: {first} {second}");
+            assert_eq!(second["status"], "awaiting_review", "{n_polls} polls: its edits are not lost: {second}");
+        }
+        assert!(n_without_edit > 3, "{n_without_edit} kills between the run and its first edit");
+    });
+}
+
+#[test]
+fn a_call_whose_approval_was_lost_with_its_process_is_asked_about_again() {
+    covers("service.resumed");
+    block_on(async {
+        let bench = Bench::recording(FILES);
+        let session = bench.session(json!({ "mode": "ask" })).await;
+        let job = bench.run(&session, "rename one to uno").await;
+        let state = async |bench: &Bench| bench.get(&format!("/api/agent/jobs/{job}")).await.1;
+        let asked = async |bench: &Bench| {
+            for _ in 0..2_000 {
+                bench.work_a_little(1).await;
+                if let Some(open) = state(bench).await["approvals"].as_array().and_then(|open| open.first().cloned()) {
+                    return open["tool_call_id"].clone();
+                }
+            }
+            panic!("no call waits for approval: {}", state(bench).await)
+        };
+        let path = format!("/api/agent/jobs/{job}/approve");
+        let allow = |call: &Value| json!({ "tool_call_id": call, "decision": "allow" });
+        let call = asked(&bench).await;
+        assert_eq!(bench.post(&path, allow(&call)).await.0, 200);
+        bench.kill();
+        let next = bench.reload().await;
+        let again = asked(&next).await;
+        assert_eq!((&again, &state(&next).await["status"]), (&call, &json!("waiting_for_user")));
+        // Every later call is asked about, too.
+        for _ in 0..20 {
+            let open = state(&next).await["approvals"].as_array().unwrap().clone();
+            for open in &open {
+                assert_eq!(next.post(&path, allow(&open["tool_call_id"])).await.0, 200);
+            }
+            next.work_a_little(200).await;
+        }
+        next.work().await;
+        assert_eq!(state(&next).await["status"], "completed");
+    });
+}
