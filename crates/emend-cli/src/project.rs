@@ -212,14 +212,27 @@ pub(crate) struct ProjectOptions {
     pub(crate) variables: EnvPolicy,
     /// Whether every change of files is refused.
     pub(crate) read_only: bool,
+    /// Whether an index speeds up searches.
+    pub(crate) has_index: bool,
     /// Directory for the state, if not the user's.
     pub(crate) state_home: Option<PathBuf>,
 }
 
 impl ProjectOptions {
     fn of(mode: Mode) -> Self {
-        Self { mode, sandbox: None, variables: EnvPolicy::default(), read_only: false, state_home: None }
+        let variables = EnvPolicy::default();
+        Self { mode, sandbox: None, variables, read_only: false, has_index: false, state_home: None }
     }
+}
+
+/// Gives the environment an index in the state of the project, if the options say so.
+fn indexed(environment: LocalEnvironment, state: &StateDir, options: &ProjectOptions) -> LocalEnvironment {
+    #[cfg(unix)]
+    if options.has_index {
+        return environment.with_index(state, LocalEnvironment::INDEXED_FILES_MIN);
+    }
+    let _ = (state, options);
+    environment
 }
 
 /// An open project. It locks the state directory, so only one process can open it at a time.
@@ -336,6 +349,7 @@ impl Project {
         let recovering = Self::environment(place.root())?;
         let gate = SharedRoot::new(turns, Arc::clone(&document), Arc::clone(&state), recovering);
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
+        let environment = indexed(environment, &state, &options);
         let environment: Shared<dyn ExecutionEnvironment> = Shared::new(environment.with_journal(own));
         let environment = if options.read_only { Shared::new(ReadOnly::new(environment)) } else { environment };
         let workspace = Workspace::new(environment, options.mode, Shared::clone(&clock))
@@ -361,6 +375,7 @@ impl Project {
         let document = GrowingDocument::new(Arc::clone(&state), WORKSPACE_DOCUMENT);
         let saved: Option<Snapshot> = document.load(Snapshot::apply)?;
         environment.remove_abandoned(saved.iter().flat_map(Snapshot::expected));
+        let environment = indexed(environment, &state, &options);
         let environment = Shared::new(environment.with_journal(Arc::clone(&state)));
         Self::assemble(environment, state, (document, saved), options, start).await
     }

@@ -80,6 +80,7 @@ impl Setup {
             sandbox,
             variables: variables(&settings),
             read_only: settings.read_only.value,
+            has_index: settings.index.value.0,
             state_home: host.state_home,
         };
         let project = Project::open_with(place, options).await?;

@@ -32,6 +32,8 @@ pub use clock::{OsRandom, SystemClock};
 pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
 pub use git::project_root;
 pub use growing_document::GrowingDocument;
+#[cfg(unix)]
+pub use local::IndexFigures;
 pub use local::LocalEnvironment;
 #[cfg(feature = "shell")]
 pub use local::read_command;

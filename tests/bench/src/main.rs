@@ -1,6 +1,7 @@
 //! Benchmarks beside peers in one process. Prints one JSON object per line, like `cargo xtask bench --json`.
 //!
-//! `emend-bench edit` measures the patch engines and the line log, `env` files in memory, `llm FOLDER` the model client, and
+//! `emend-bench edit` measures the patch engines and the line log, `env` files in memory, `index FOLDER FILES`
+//! the index of a project of that size, `llm FOLDER` the model client, and
 //! `agent FOLDER` the loop. The last two leave their input in FOLDER for peers that are not written in Rust.
 //! `diff A B`, `grep PATTERN ROOT` and `glob GLOB ROOT` run one function each, as a process to compare with another
 //! program; `tree ROOT FILES` creates the tree for the latter two. Results are compared for equality before timing.
@@ -11,6 +12,8 @@ mod codex;
 mod edit;
 mod env;
 mod heap;
+#[cfg(unix)]
+mod index;
 mod llm;
 mod measure;
 mod search;
@@ -29,6 +32,8 @@ fn main() -> Result<()> {
     match words[..] {
         ["edit"] => print(edit::rows()?),
         ["env"] => print(env::rows()?),
+        #[cfg(unix)]
+        ["index", folder, n_files] => print(index::rows(Path::new(folder), n_files.parse()?)?),
         ["llm", folder] => print(llm::rows(Path::new(folder))?),
         ["agent", folder] => print(agent::rows(Path::new(folder))?),
         ["diff", a, b] => diff(a, b),
@@ -38,7 +43,7 @@ fn main() -> Result<()> {
         ["glob", "--times", glob, root] => search::glob(glob, Path::new(root), true),
         ["tree", root, n_files] => search::make_tree(Path::new(root), n_files.parse()?),
         _ => bail!(
-            "say `agent FOLDER`, `edit`, `env`, `llm FOLDER`, `diff A B`, `grep [-i] PATTERN ROOT`, \
+            "say `agent FOLDER`, `edit`, `env`, `index FOLDER FILES`, `llm FOLDER`, `diff A B`, `grep [-i] PATTERN ROOT`, \
              `glob [--times] GLOB ROOT` or `tree ROOT FILES`"
         ),
     }

@@ -29,6 +29,9 @@ pub struct Matcher {
     pattern: String,
     case_insensitive: bool,
     regex: Regex,
+    /// The pattern that `regex` runs, for indexes.
+    #[cfg(not(target_family = "wasm"))]
+    hir: regex_syntax::hir::Hir,
     /// Literal to search for before the engine runs.
     required: Option<Required>,
 }
@@ -85,7 +88,22 @@ impl Matcher {
         let hir = pattern::within_lines(pattern, case_insensitive)?;
         let regex = Regex::new(&hir).map_err(|error| PatternError { reason: error.to_string() })?;
         let required = if cfg!(any(test, target_family = "wasm")) { Required::of(&hir) } else { None };
-        Ok(Self { pattern: pattern.to_owned(), case_insensitive, regex, required })
+        Ok(Self {
+            pattern: pattern.to_owned(),
+            case_insensitive,
+            regex,
+            #[cfg(not(target_family = "wasm"))]
+            hir,
+            required,
+        })
+    }
+
+    /// Returns the parsed pattern with all flags resolved. No match of it contains a line ending. Absent in a browser,
+    /// which has no index of files.
+    #[cfg(not(target_family = "wasm"))]
+    #[must_use]
+    pub fn hir(&self) -> &regex_syntax::hir::Hir {
+        &self.hir
     }
 
     /// Returns the pattern as the caller gave it.

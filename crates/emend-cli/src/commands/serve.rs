@@ -215,7 +215,8 @@ async fn service(place: &Place, settings: Settings, args: &ServeArgs) -> Result<
     let writable = || settings.sandbox_write.iter().map(|place| PathBuf::from(&place.value)).collect();
     let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
     let (variables, read_only) = (setup::variables(&settings), settings.read_only.value);
-    let options = ProjectOptions { mode: Mode::Staged, sandbox, variables, read_only, state_home: None };
+    let has_index = settings.index.value.0;
+    let options = ProjectOptions { mode: Mode::Staged, sandbox, variables, read_only, has_index, state_home: None };
     let (project, stores) = open_project(place, options, args.store.clone(), args.job_lease).await?;
     let default_model = settings.model.value.clone().or_else(provider::newest).unwrap_or(Model::Offline);
     let is_canvas_in_git = args.canvas == CanvasKind::Git;

@@ -16,7 +16,7 @@ const fn row(
 }
 
 /// The advanced settings.
-pub(super) static TABLE: [Row; 29] = [
+pub(super) static TABLE: [Row; 30] = [
     Row {
         details: "The responses of --model are then held back until they are complete. A failure of the provider, a call \
                   of an unknown tool or arguments that do not match their schema count as a failed attempt. --max-cost \
@@ -263,6 +263,17 @@ pub(super) static TABLE: [Row; 29] = [
             |settings| &mut settings.env_drop,
             "NAME",
             "Environment variable that commands never inherit. Can be given several times",
+        )
+    },
+    Row {
+        details: "A search never waits for the index and finds the same without it. The index is in the project's state \
+                  directory and takes at most about 512 MiB.",
+        ..row(
+            "index",
+            "--index",
+            |settings| &mut settings.index,
+            "SWITCH",
+            "Whether an index speeds up searches in a project of 2,000 files or more. Default on",
         )
     },
 ];

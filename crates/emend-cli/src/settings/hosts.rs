@@ -20,11 +20,12 @@ const COMMANDS: &str = "Commands in memory inherit no variables and reach no oth
 const NO_COMMANDS: &str = "The page runs commands in memory only.";
 const PLACES: &str =
     "JavaScript has no processes that lead to other machines; `environment` takes an environment of your own.";
+const MEMORY: &str = "Files in memory are searched as fast as an index is read.";
 const ALWAYS: &str = "In JavaScript it keeps its default, because the size of the package's core is limited.";
 const RETRY: &str = "A `fetch` of your own can retry.";
 
 /// A setting of the command line: its type, its default, the npm option and the control of the page.
-const HOSTS: [(&str, &str, &str, Cell, Cell); 48] = [
+const HOSTS: [(&str, &str, &str, Cell, Cell); 49] = [
     ("env", "`ssh:HOST:DIR` and others", "this machine", No(PLACES), No(PROJECT)),
     ("model", "name of a model", "newest model with an API key, else `offline`", By("model"), By("Model")),
     ("effort", "`none` to `max`", "the provider's", By("effort"), No(PAGE)),
@@ -73,6 +74,7 @@ const HOSTS: [(&str, &str, &str, Cell, Cell); 48] = [
     ("env_inherit", "`harmless`, `all`, `core`, `none`", "`harmless`", No(COMMANDS), No(NO_COMMANDS)),
     ("env_keep", "names", "none", No(COMMANDS), No(NO_COMMANDS)),
     ("env_drop", "names", "none", No(COMMANDS), No(NO_COMMANDS)),
+    ("index", "switch", "on", No(MEMORY), No(MEMORY)),
 ];
 
 const KEYS: &str = "Keys are read from the environment only, so that no file and no list of processes contains them.";

@@ -394,6 +394,7 @@ mod tests {
                 "compaction \"prune\"",
                 "parallel_tools true",
                 "env_inherit \"harmless\"",
+                "index true",
             ]
         );
     }

@@ -61,6 +61,7 @@ pub(crate) struct Settings {
     pub(crate) env_inherit: Sourced<InheritName>,
     pub(crate) env_keep: Vec<Sourced<String>>,
     pub(crate) env_drop: Vec<Sourced<String>>,
+    pub(crate) index: Sourced<Switch>,
     /// The limits of `emend serve`. They have no options.
     pub(crate) service: ServiceLimits,
     /// The choice between the model and the fallback model. It has no options.

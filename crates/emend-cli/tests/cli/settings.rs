@@ -66,6 +66,7 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
         command_timeout      -                    default
         max_command_timeout  -                    default
         env_inherit          harmless             default
+        index                true                 default
 
         your file     ROOT/config/emend/config.toml
         project file  ./.emend.toml

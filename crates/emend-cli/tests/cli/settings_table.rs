@@ -58,6 +58,7 @@ fn samples() -> Vec<(&'static str, &'static str, Value)> {
         ("env_inherit", "core", json!("core")),
         ("env_keep", "CI_TOKEN", json!("CI_TOKEN")),
         ("env_drop", "DEBUG", json!("DEBUG")),
+        ("index", "off", json!(false)),
     ]
 }
 

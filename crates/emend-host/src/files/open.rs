@@ -41,7 +41,7 @@ pub(super) fn read_up_to(file: impl Read, bytes_max: u64) -> io::Result<Vec<u8>>
 }
 
 /// Fills `buffer` with a file's content unless it is binary. Returns the number of bytes.
-pub(super) fn read_text(file: &File, buffer: &mut Vec<u8>) -> Option<usize> {
+pub(crate) fn read_text(file: &File, buffer: &mut Vec<u8>) -> Option<usize> {
     let found = file.metadata().ok().filter(cap_std::fs::Metadata::is_file)?;
     fill_with_text(file, usize::try_from(bytes_to_read(found.len())).ok()?, buffer)
 }

@@ -23,6 +23,9 @@ use crate::files::{RootFiles, describe, entry_metadata, read_entry};
 /// Upper limit of threads: more would only wait for the same disk.
 const THREADS_MAX: usize = 12;
 
+/// Returns whether a file in a directory stays in a search, given the directory, its name there and its path.
+pub(super) type Keep<'a> = &'a (dyn Fn(&Dir, &str, &FilePath) -> bool + Sync);
+
 /// Returns the files that a glob matches at or below `path`, with metadata, in order of their paths.
 pub(super) fn glob(files: &RootFiles, path: &FilePath, glob: &str) -> Result<Vec<DirEntry>, EnvError> {
     let filter = Filter::of_glob(path, glob)?;
@@ -40,13 +43,15 @@ pub(super) fn glob(files: &RootFiles, path: &FilePath, glob: &str) -> Result<Vec
 
 /// As [`glob`], without metadata.
 pub(super) fn glob_paths(files: &RootFiles, path: &FilePath, glob: &str) -> Result<Vec<FilePath>, EnvError> {
-    paths(files, path, &Filter::of_glob(path, glob)?)
+    paths(files, path, &Filter::of_glob(path, glob)?, &|_, _, _| true)
 }
 
 /// Searches files and returns the matches in order of their paths.
-pub(super) fn grep(files: &RootFiles, query: &GrepQuery) -> Result<Vec<FileMatches>, EnvError> {
+///
+/// `keep` leaves out only files without a match, so it does not change the result.
+pub(super) fn grep(files: &RootFiles, query: &GrepQuery, keep: Keep<'_>) -> Result<Vec<FileMatches>, EnvError> {
     let filter = Filter::of_grep(query)?;
-    let paths = paths(files, &query.path, &filter)?;
+    let paths = paths(files, &query.path, &filter, keep)?;
     let limits = query.limits();
     let (next, matched) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let search_some = || {
@@ -96,12 +101,14 @@ fn is_file(files: &RootFiles, path: &FilePath) -> Result<bool, EnvError> {
     Ok(files.look(path)? == Node::File)
 }
 
-/// Returns the path of every file that `filter` accepts at or below `path`, in order.
-fn paths(files: &RootFiles, path: &FilePath, filter: &Filter) -> Result<Vec<FilePath>, EnvError> {
+/// Returns the path of every file that `filter` accepts and `keep` keeps at or below `path`, in order.
+fn paths(files: &RootFiles, path: &FilePath, filter: &Filter, keep: Keep<'_>) -> Result<Vec<FilePath>, EnvError> {
     if is_file(files, path)? {
         return Ok(if filter.accepts(path) { vec![path.clone()] } else { Vec::new() });
     }
-    let mut found = find(files, path, filter, Hidden::Skipped, &|_, _, path| Some(path))?;
+    let mut found = find(files, path, filter, Hidden::Skipped, &|directory, name, path| {
+        keep(directory, name, &path).then_some(path)
+    })?;
     found.sort_unstable();
     Ok(found)
 }
@@ -135,7 +142,7 @@ fn marks(found: &cap_std::fs::Metadata) -> [u64; 3] {
 
 /// Treatment of hidden files in a walk. The `.git` directory is always skipped.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Hidden {
+pub(super) enum Hidden {
     Skipped,
     Found,
 }
@@ -143,7 +150,7 @@ enum Hidden {
 /// Walks from the directory `path` and collects, in no order, the results of `take` for the files that `filter` accepts.
 ///
 /// `take` gets the directory, the file's name in it, and its path.
-fn find<T: Send>(
+pub(super) fn find<T: Send>(
     files: &RootFiles,
     path: &FilePath,
     filter: &Filter,

@@ -7,6 +7,7 @@ mod cli;
 mod edit;
 mod edits;
 mod env;
+mod index;
 mod llm;
 mod native;
 mod peers;
@@ -27,12 +28,13 @@ struct Bench {
     run: fn(&Repo) -> Result<Vec<Row>>,
 }
 
-const BENCHES: [Bench; 10] = [
+const BENCHES: [Bench; 11] = [
     Bench { name: "agent", run: agent::run },
     Bench { name: "cli", run: cli::run },
     Bench { name: "edit", run: edit::run },
     Bench { name: "edits", run: edits::run },
     Bench { name: "env", run: env::run },
+    Bench { name: "index", run: index::run },
     Bench { name: "llm", run: llm::run },
     Bench { name: "serve", run: serve::run },
     Bench { name: "size", run: size::run },
