@@ -44,7 +44,7 @@ pub struct Selection {
     delta: Option<Bits>,
 }
 
-/// What an index says about a file of a search.
+/// The answer of an index about a file of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The index does not know it, or not well enough: it has to be searched.

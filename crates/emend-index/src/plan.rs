@@ -144,7 +144,7 @@ impl Condition {
     }
 }
 
-/// What is known about the matches of a part of a pattern.
+/// Facts about the matches of a part of a pattern.
 #[derive(Clone, Debug)]
 struct Part {
     /// All matches, if they are few.

@@ -42,7 +42,7 @@ pub(crate) struct Document {
     pub(crate) kind: Kind,
 }
 
-/// What the index knows about a file.
+/// The knowledge of the index about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Its trigrams are in this segment.

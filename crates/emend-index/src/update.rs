@@ -49,7 +49,7 @@ pub enum Content {
 pub struct Reading {
     /// The stamp, which was the same before and after reading.
     pub stamp: Stamp,
-    /// What was read.
+    /// Its content.
     pub content: Content,
 }
 

@@ -52,7 +52,7 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
     let mut trace = Trace::open(args.trace.as_deref())?;
     let screen = screen();
     let painter = screen.painter;
-    let prompt = Prompt::open(setup.project.directory(), painter)?;
+    let prompt = Prompt::open(setup.project.directory(), &setup.project.agents, painter)?;
     let model = if setup.selected.offline { Model::Offline } else { setup.model.clone() };
     let mut chat = Chat { setup, model, screen, prompt };
     if !chat.is_trusted()? {
@@ -102,7 +102,7 @@ pub(crate) async fn task(
     let mut screen = screen();
     let mut ended = follow(run, (cancel, &mut *signals), setup, &mut questions, &mut screen, trace).await?;
     while let Some(question) = ended.question.take() {
-        let mut prompt = Prompt::open(setup.project.directory(), screen.painter)?;
+        let mut prompt = Prompt::open(setup.project.directory(), &setup.project.agents, screen.painter)?;
         let Some(answer) = question.ask(&mut prompt, &mut screen)? else { break };
         let run = setup.session.submit(&answer, cancel.clone())?;
         ended = follow(run, (cancel, &mut *signals), setup, &mut questions, &mut screen, trace).await?;

@@ -11,6 +11,7 @@ mod describe;
 mod follow;
 mod line_edit;
 mod markdown;
+mod mention_completion;
 mod output_tail;
 mod prompt;
 mod rewind;

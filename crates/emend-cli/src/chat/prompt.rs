@@ -1,7 +1,10 @@
-//! The prompt between runs: line editing, history, completion of commands.
+//! The prompt between runs: line editing, history, completion of commands and of mentioned files.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
+use emend_agent::workspace::Workspace;
+use emend_llm::Shared;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -10,7 +13,7 @@ use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
 
-use super::command_list;
+use super::{command_list, mention_completion};
 use crate::failure::Failure;
 use crate::style::Painter;
 
@@ -39,7 +42,8 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
-    pub(super) fn open(directory: &Path, painter: Painter) -> Result<Self, Failure> {
+    /// Opens the prompt of a project. Its history is in `directory`, and the paths of `files` are completed.
+    pub(super) fn open(directory: &Path, files: &Shared<Workspace>, painter: Painter) -> Result<Self, Failure> {
         let config =
             Config::builder().max_history_size(HISTORY_MAX).and_then(|config| config.history_ignore_dups(true));
         // Tab lists all candidates, as in shells.
@@ -47,7 +51,7 @@ impl Prompt {
         let colours = if painter.is_on() { ColorMode::Enabled } else { ColorMode::Disabled };
         let config = config.map_err(failure)?.color_mode(colours).build();
         let mut editor = Editor::with_config(config).map_err(failure)?;
-        editor.set_helper(Some(LineHelper::default()));
+        editor.set_helper(Some(LineHelper { had_text: Cell::new(false), files: Shared::clone(files) }));
         let history = directory.join("history");
         // Without a readable history the prompt works all the same.
         let _ = editor.load_history(&history);
@@ -99,11 +103,11 @@ fn failure(error: ReadlineError) -> Failure {
     }
 }
 
-/// Completes commands, and continues a line that ends with a backslash.
-#[derive(Default)]
+/// Completes commands and mentioned files, and continues a line that ends with a backslash.
 struct LineHelper {
     /// Whether the line had text when it was drawn last.
-    had_text: std::cell::Cell<bool>,
+    had_text: Cell<bool>,
+    files: Shared<Workspace>,
 }
 
 impl Helper for LineHelper {}
@@ -125,6 +129,11 @@ impl Completer for LineHelper {
 
     fn complete(&self, line: &str, at: usize, _context: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let begun = &line[..at];
+        if let Some(start) = mention_completion::start(begun) {
+            // A walk, because it finds files that were created just now.
+            let paths = futures::executor::block_on(self.files.glob_paths(".", "**")).unwrap_or_default();
+            return Ok((start, mention_completion::candidates(&paths, &begun[start..])));
+        }
         let is_command = begun.starts_with('/') && !begun.contains(' ');
         let names = command_list::NAMES.iter().filter(|(name, ..)| is_command && name.starts_with(begun));
         Ok((0, names.map(|(name, ..)| format!("{name} ")).collect()))

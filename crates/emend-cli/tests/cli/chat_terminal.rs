@@ -218,6 +218,18 @@ fn lists_and_completions_fit_the_terminal() {
 }
 
 #[test]
+fn tab_completes_the_path_of_a_mentioned_file() {
+    let project = project();
+    std::fs::create_dir_all(project.path("src")).unwrap();
+    std::fs::write(project.path("src/mainly.rs"), "x\n").unwrap();
+    let mut terminal = Terminal::start(&project, &[]);
+    terminal.wait_for_prompt(1).press("read @mainl\t").wait_for("read @src/mainly.rs");
+    // A file that was created since is found, too.
+    std::fs::write(project.path("src/made later.rs"), "x\n").unwrap();
+    terminal.press(" and @src/mad\t").wait_for(r"and @src/made\ later.rs");
+}
+
+#[test]
 fn lines_typed_ahead_are_handled_one_by_one() {
     let project = project();
     let mut terminal = Terminal::start(&project, &[]);

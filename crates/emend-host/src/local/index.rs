@@ -49,7 +49,7 @@ struct State {
     next: Option<Instant>,
 }
 
-/// What one update did.
+/// The figures of one update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexFigures {
     /// Files in the index; 0 if the project is too small for one.

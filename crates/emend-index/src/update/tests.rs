@@ -303,7 +303,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let mut project = Project { now_ns: NOW, ..Project::default() };
         let mut index = None;
-        let name = |file: u8| format!("{}{file}", if file % 2 == 0 { "" } else { "dir/" });
+        let name = |file: u8| format!("{}{file}", if file.is_multiple_of(2) { "" } else { "dir/" });
         for step in steps {
             // A clock with steps of a second: many edits leave the time as it is.
             let now_ns = project.now_ns;
