@@ -49,12 +49,6 @@ impl Plan {
         Self(Part::of(pattern).into_condition())
     }
 
-    /// Returns whether every file meets the condition.
-    #[must_use]
-    pub fn selects_all(&self) -> bool {
-        self.0 == Condition::Any
-    }
-
     /// Returns the documents of a segment that meet the condition; `None` if all do.
     pub(crate) fn select(&self, segment: &Segment) -> Option<Bits> {
         self.0.select(segment)
