@@ -18,4 +18,11 @@ export {
 } from "./errors.js";
 export type * from "./service/bodies.js";
 export { type ClientOptions, createClient, type ServiceClient, type StreamOptions } from "./service/client.js";
-export type { AttachedEvent, RequestOptions, ResyncEvent, ServiceEvent, ServiceReading, StateEvent } from "./service/types.js";
+export type {
+  AttachedEvent,
+  RequestOptions,
+  ResyncEvent,
+  ServiceEvent,
+  ServiceReading,
+  StateEvent,
+} from "./service/types.js";

@@ -286,6 +286,46 @@ test("detaching writes what was typed, and leaves both sides as they are", async
   await binding.detach();
 });
 
+test("detaching after the agent was closed says that typed text was not written", async (t) => {
+  const { agent, host, binding } = await bound(t, "one\n", { options: { delay: 10_000 } });
+  host.type(0, "mine\n");
+  agent.close();
+  await turns(5);
+  assert.equal(binding.ended, true);
+  await assert.rejects(binding.detach(), (error) => error.code === "closed");
+  assert.equal(host.text, "mine\none\n");
+});
+
+test("a report that is not a list of changes is answered by a comparison", async (t) => {
+  const { agent, host, binding } = await bound(t, "one\n");
+  for (const wrong of [[null], "x", [1], [{ from: 0, to: 99, insert: "" }], 5]) {
+    host.text = `mine\n${host.text}`;
+    host.report(wrong);
+    await binding.flush();
+    assert.equal(binding.ended, false, JSON.stringify(wrong));
+    assert.equal(await visible(agent), host.text);
+  }
+});
+
+test("typing on the line beside an edit of the agent leaves the edit alone", async (t) => {
+  for (const [text, at, typed, rejected] of [
+    ["mid\none\n", 3, "midT\n1\n", "midT\none\n"],
+    ["one\nmid\n", 7, "1\nmidT\n", "one\nmidT\n"],
+    ["one\nmid\none\n", 7, "1\nmidT\n1\n", "one\nmidT\none\n"],
+  ]) {
+    const steps = [edit("one", "1")];
+    steps[0][0][1].replace_all = true;
+    const { agent, host, binding } = await bound(t, text, { steps, options: { delay: 10_000 } });
+    await binding.flush();
+    host.type(at, "T");
+    await agent.run("shorten").result;
+    await binding.flush();
+    assert.equal(host.text, typed, text);
+    await binding.rejectAll();
+    assert.equal(host.text, rejected, text);
+  }
+});
+
 test("detaching before the file was read writes nothing", async (t) => {
   const agent = await Agent.create({ files: { "a.txt": "a\n" } });
   t.after(() => agent.close());

@@ -412,7 +412,7 @@ test("wrong options are refused before anything is loaded", async () => {
     [{ models: { x: { provider: "acme" } } }, /unknown variant `acme`/],
     [{ limits: { max_jobs: 1 } }, /unknown field `max_jobs`/],
     [{ limits: { max_sessions: -1 } }, /`max_sessions` is not a whole number/],
-    [{ maxTruns: 1 }, /unknown field `maxTruns`, expected .*`files`.*`models`, `limits`, `wasm`$/],
+    [{ maxTruns: 1 }, /unknown field `maxTruns`, expected .*`files`.*`models`, `limits`, `routing`, `wasm`$/],
   ]) {
     await assert.rejects(
       createService(options),
@@ -480,7 +480,11 @@ test("the classes of errors are those of the core", async () => {
 test("a second model gets the requests that the first one cannot answer, and the trace says why", async (t) => {
   const wrong = [["edit_file", { file_path: "notes.md", old_string: "no such line\n", new_string: "x\n" }]];
   const { model } = scripted(Array(40).fill(wrong), "first");
-  const service = await open(t, { model, models: { second: { provider: "offline" } }, routing: { fallback: "second" } });
+  const service = await open(t, {
+    model,
+    models: { second: { provider: "offline" } },
+    routing: { fallback: "second" },
+  });
   const session = await newSession(service);
   const job = await run(service, session);
   await until(service, job, "awaiting_review");

@@ -28,7 +28,9 @@ export function chosen<T extends string>(what: string, value: T | undefined, kno
  * whole text tells what changed.
  */
 export function checkedChanges(changes: readonly TextChange[], length: number): readonly TextChange[] | undefined {
-  const sorted = [...changes].sort((a, b) => a.from - b.from || a.to - b.to);
+  if (!Array.isArray(changes) || changes.some((change) => typeof change !== "object" || change === null))
+    return undefined;
+  const sorted = [...(changes as readonly TextChange[])].sort((a, b) => a.from - b.from || a.to - b.to);
   let at = 0;
   for (const { from, to, insert } of sorted) {
     if (!(from >= at && to >= from && to <= length) || typeof insert !== "string") return undefined;

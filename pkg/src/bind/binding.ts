@@ -123,9 +123,11 @@ export class Binding {
 
   /**
    * Ends the binding. The buffer keeps its text and is not changed any more. Text that was typed before is still written;
-   * the promise resolves after that, and rejects if it failed. Before the file was read, nothing is written.
+   * the promise resolves after that, and rejects if it failed, also if the binding had ended before by itself with text that
+   * was not written. Before the file was read, nothing is written.
    */
   detach(): Promise<void> {
+    if (this.#ended && this.#failure !== undefined && this.#text.hasUnsent) return Promise.reject(this.#failure);
     const rest = this.#ended || this.#revision === -1 ? undefined : this.#text.take();
     this.#end();
     const written = this.#queue.then(async () => {

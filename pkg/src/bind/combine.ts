@@ -61,12 +61,12 @@ function partsOf(text: string, user: readonly TextChange[], file: readonly TextC
     ...file.map((change): Part => ({ from: change.from, to: change.to, user: [], file: [change] })),
   ];
   // Insertions come before the lines that begin there, those without a line ending last.
-  const rank = (part: Part): number => (part.to > part.from ? 2 : isOpen(part) ? 1 : 0);
+  const rank = (part: Part): number => (part.to > part.from ? 2 : isOpen(text, part) ? 1 : 0);
   all.sort((a, b) => a.from - b.from || rank(a) - rank(b));
   const parts: Part[] = [];
   for (const part of all) {
     const last = parts.at(-1);
-    if (last === undefined || !meet(last, part)) parts.push(part);
+    if (last === undefined || !meet(text, last, part)) parts.push(part);
     else {
       const [users, files] = [
         [...last.user, ...part.user],
@@ -79,13 +79,17 @@ function partsOf(text: string, user: readonly TextChange[], file: readonly TextC
 }
 
 /** Returns whether two parts, in order, share lines. */
-function meet(first: Part, second: Part): boolean {
-  return second.from < first.to || (second.from === first.to && isOpen(first));
+function meet(text: string, first: Part, second: Part): boolean {
+  return second.from < first.to || (second.from === first.to && isOpen(text, first));
 }
 
 /** Returns whether what follows a part would continue its last line. */
-function isOpen({ user, file }: Part): boolean {
-  return [...user, ...file].some(({ insert }) => insert !== "" && !insert.endsWith("\n"));
+function isOpen(text: string, part: Part): boolean {
+  const old = text.slice(part.from, part.to);
+  return [part.user, part.file].some((changes) => {
+    const made = changes.length > 0 ? inside(part, old, changes) : "";
+    return made !== "" && !made.endsWith("\n");
+  });
 }
 
 /** Returns the lines that a change of the user concerns. */

@@ -637,7 +637,14 @@ export type JobState = JobRecord & {
 };
 
 /** The state of a job. */
-export type JobStatus = "queued" | "running" | "waiting_for_user" | "awaiting_review" | "completed" | "failed" | "cancelled";
+export type JobStatus =
+  | "queued"
+  | "running"
+  | "waiting_for_user"
+  | "awaiting_review"
+  | "completed"
+  | "failed"
+  | "cancelled";
 
 /** The trace of a job. */
 export interface JobTrace {
@@ -787,6 +794,8 @@ export interface Rewound {
   job_id: string;
   /** Number of messages that were removed from the conversation. */
   removed_messages: number;
+  /** Workspace runs that were taken back. */
+  runs?: number[] | undefined;
 }
 
 /** Body of `POST /api/agent/checkpoints/{checkpoint_id}/rollback`. */
@@ -1076,6 +1085,12 @@ export interface UnwindReply {
   restored_messages: number;
 }
 
+/** Body of `POST /api/agent/sessions/{session_id}/rewind/undo`. */
+export interface UnwindRequest {
+  /** Whether the files get their edits again, if the rewind took them back. */
+  files?: boolean | undefined;
+}
+
 /** Body of `PATCH /api/agent/sessions/{session_id}`. Absent fields stay. */
 export interface UpdateSession {
   budget?: Budget | null | undefined;
@@ -1115,12 +1130,20 @@ export interface Operations {
   /** Creates a session. */
   CreateSession: { input: { body?: CreateSession | undefined }; reply: SessionRecord };
   /** Lists or searches sessions, newest change first. */
-  ListSessions: { input: { query?: string | undefined; status?: string | undefined; limit?: number | undefined; after?: string | undefined }; reply: SessionList };
+  ListSessions: {
+    input: {
+      query?: string | undefined;
+      status?: string | undefined;
+      limit?: number | undefined;
+      after?: string | undefined;
+    };
+    reply: SessionList;
+  };
   /** Returns a session with its conversation and its review. */
   GetSession: { input: { session_id: string }; reply: SessionSnapshot };
   /** Changes the title, the status, the mode, the budgets or the context rows of a session. */
   UpdateSession: { input: { session_id: string; body?: UpdateSession | undefined }; reply: SessionRecord };
-  /** Removes a session with its jobs, events and conversation. Files are not changed. */
+  /** Removes a session with its jobs, events and conversation. Files are not changed, and its pending edits stay in the review. Streams that began before its last event read the state again. */
   DeleteSession: { input: { session_id: string }; reply: Done };
   /** Starts a job for an instruction. */
   Run: { input: { body: RunRequest }; reply: RunReply };
@@ -1196,8 +1219,8 @@ export interface Operations {
   RollBack: { input: { checkpoint_id: string; body: RollbackBody }; reply: RollbackReply };
   /** Takes a session back to before a job: the conversation, the files, or both. Returns the instruction for the input. */
   Rewind: { input: { session_id: string; body: RewindRequest }; reply: RewindReply };
-  /** Undoes the last rewind, unless the session has gone on since. Files that were decided or edited since refuse it. */
-  UndoRewind: { input: { session_id: string }; reply: UnwindReply };
+  /** Undoes the last rewind, unless a job of the session came after it. It is refused if edits or decisions came after the rewind; the conversation alone can still be restored. */
+  UndoRewind: { input: { session_id: string; body?: UnwindRequest | undefined }; reply: UnwindReply };
   /** Returns the canvas: the file that the editor shows, its revision, and its lease. */
   GetCanvas: { input: { session_id: string }; reply: CanvasBody };
   /** Shows a file in the canvas, or none. */

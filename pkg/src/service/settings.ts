@@ -20,7 +20,14 @@ const DEFAULT_MODEL: ModelOptions = { provider: "offline" };
 
 /** Checks options. No module is loaded yet. */
 export function prepareService(options: ServiceOptions): PreparedService {
-  const { models = {}, limits, routing, model = DEFAULT_MODEL, wasm, ...rest } = checkedOptions(options) as ServiceOptions;
+  const {
+    models = {},
+    limits,
+    routing,
+    model = DEFAULT_MODEL,
+    wasm,
+    ...rest
+  } = checkedOptions(options) as ServiceOptions;
   for (const name of ["mode", "questions", "approve"]) {
     if ((rest as Record<string, unknown>)[name] !== undefined)
       refuse(`\`${name}\` belongs to the sessions of a service`);

@@ -362,7 +362,9 @@ export const tests = {
     await app.openFile("README.md");
     await app.editor.focus();
     const part = () =>
-      page.evaluate(() => document.activeElement?.closest(".top-bar, .files-pane, .editor-pane, .chat-pane")?.className);
+      page.evaluate(
+        () => document.activeElement?.closest(".top-bar, .files-pane, .editor-pane, .chat-pane")?.className,
+      );
     const parts = [await part()];
     for (let press = 0; press < 4; press += 1) {
       await page.keyboard.press("F6");

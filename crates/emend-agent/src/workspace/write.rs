@@ -437,16 +437,20 @@ pub(super) fn record(log: &mut LineLog, origin: Origin, meta: ChangeMeta, text: 
 }
 
 /// Merges the changes of `ours` and `theirs` to `base`. On conflicting lines, those of `ours` stay.
+///
+/// Changes of neighbouring lines are one region for the comparison. If neither side changed the number of lines, each line
+/// is merged by itself, so that typing in a line leaves an edit of the next line alone.
 pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
-    let (our_lines, their_lines) = (split_lines(ours), split_lines(theirs));
+    let (base_lines, our_lines, their_lines) = (split_lines(base), split_lines(ours), split_lines(theirs));
     let eol = first_eol(ours).or_else(|| first_eol(theirs)).unwrap_or("\n");
     let mut merged = String::with_capacity(ours.len().max(theirs.len()));
     for region in compare3(base, ours, theirs) {
-        let lines = match region.kind {
-            RegionKind::Theirs => &their_lines[region.theirs],
-            _ => &our_lines[region.ours],
-        };
-        for line in lines {
+        let (before, our, their) = (&base_lines[region.base], &our_lines[region.ours], &their_lines[region.theirs]);
+        let lines = if region.kind == RegionKind::Theirs { their } else { our };
+        let is_by_line =
+            region.kind == RegionKind::Conflict && before.len() == our.len() && before.len() == their.len();
+        for (at, line) in lines.iter().enumerate() {
+            let line = if is_by_line && *line == before[at] { &their[at] } else { line };
             if !merged.is_empty() && !merged.ends_with(['\n', '\r']) {
                 merged.push_str(eol);
             }

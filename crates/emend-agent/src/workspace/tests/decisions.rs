@@ -153,3 +153,19 @@ fn an_undo_of_a_restored_edit_goes_on_to_the_step_before_it() {
     block_on(world.workspace.redo()).unwrap();
     assert_eq!((world.disk("a.txt"), world.ids()), (some("one\ntwo\nmine\n"), Vec::new()));
 }
+
+#[test]
+fn an_edit_of_the_user_leaves_edits_of_neighbouring_lines_alone() {
+    let merged = crate::workspace::write::favouring_ours;
+    for (base, user, agent, expected) in [
+        ("mid\ncolour\n", "midT\ncolour\n", "mid\ncolor\n", "midT\ncolor\n"),
+        ("colour\nmid\ncolour\n", "colour\nmidT\ncolour\n", "color\nmid\ncolor\n", "color\nmidT\ncolor\n"),
+        // On a line that both changed, the user's stays.
+        ("a\nb\nc\n", "a\nB\nc\n", "x\ny\nz\n", "x\nB\nz\n"),
+        // Lines that were added or removed leave no line to compare with.
+        ("a\nb\n", "A\nb\n", "a\nb1\nb2\n", "A\nb\n"),
+        ("a\nb\n", "a\nb\n\nc\n", "x\nb\n", "x\nb\n\nc\n"),
+    ] {
+        assert_eq!(merged(base, user, agent), expected, "{base:?} {user:?} {agent:?}");
+    }
+}
