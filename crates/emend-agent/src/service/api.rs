@@ -259,7 +259,7 @@ operations! {
     GetSession: Get "/api/agent/sessions/{session_id}", None, (200, "SessionSnapshot"), [], [NotFound], false;
     /// Changes the title, the status, the mode, the budgets or the context rows of a session.
     UpdateSession: Patch "/api/agent/sessions/{session_id}", Some("UpdateSession"), (200, "SessionRecord"), [], [NotFound, Busy], false;
-    /// Removes a session with its jobs, events and conversation. Files are not changed.
+    /// Removes a session with its jobs, events and conversation. Files are not changed, and its pending edits stay in the review. Streams that began before its last event read the state again.
     DeleteSession: Delete "/api/agent/sessions/{session_id}", None, (200, "Done"), [], [NotFound, Busy], false;
     /// Starts a job for an instruction.
     Run: Post "/api/agent/run", Some("RunRequest"), (202, "RunReply"), [], [NotFound, Busy, Conflict, LimitReached], false;

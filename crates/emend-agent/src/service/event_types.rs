@@ -24,11 +24,7 @@ pub const EVENT_TYPES: &[EventType] = &[
         "service",
         "The session went back to before a job. `job_id`, `conversation`, `files`, `removed_messages`.",
     ),
-    row(
-        "session.rewind_undone",
-        "service",
-        "The last rewind was undone. `job_id`, `restored_messages`, `restored`.",
-    ),
+    row("session.rewind_undone", "service", "The last rewind was undone. `job_id`, `restored_messages`, `restored`."),
     row("jobs.purged", "service", "Ended jobs were removed. `job_ids`."),
     row("job.queued", "service", "The job exists. `instruction`."),
     row("job.started", "USER_INPUT", "The agent works. `instruction`."),

@@ -79,12 +79,11 @@ pub(super) fn continues(page: &EventPage, after: u64) -> ApiResult<()> {
     if after >= page.floor && after <= page.last {
         return Ok(());
     }
-    let message = format!(
-        "the service has the events from {} to {} only; read the state again and go on from {}",
-        page.floor + 1,
-        page.last,
-        page.last
-    );
+    let kept = match page.floor >= page.last {
+        true => "no events".to_owned(),
+        false => format!("the events from {} to {} only", page.floor + 1, page.last),
+    };
+    let message = format!("the service has {kept}; read the state again and go on from {}", page.last);
     let data = json!({"floor": page.floor, "last": page.last});
     Err(ApiError::new(Code::ResyncRequired, message).with_data(data))
 }

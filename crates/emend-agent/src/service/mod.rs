@@ -47,8 +47,8 @@ use emend_llm::{Clock, Random, Shared};
 pub use api::{ApiError, ApiRequest, ApiResponse, ApiResult, Method, OPERATIONS, Operation, OperationInfo};
 pub use bodies::{
     ApproveDecision, ApproveRequest, ChatMessage, CheckpointList, CheckpointSummary, ClarifyRequest, CommentList,
-    CommentRequest, CreateSession, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, OutputBody, RewindReply,
-    RewindRequest, RunReply, RunRequest, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep,
+    CommentRequest, CreateSession, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, OutputBody,
+    RewindReply, RewindRequest, RunReply, RunRequest, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep,
     UnwindReply, UnwindRequest, UpdateSession,
 };
 pub use canvas_bodies::{
@@ -66,7 +66,8 @@ pub use limits::{LIMITS, LimitInfo, ServiceLimits};
 pub use provider_step::{CanonicalCall, ProviderStepResult, RawUsage, StopReason};
 pub use records::{
     Applying, Budget, CanvasFlags, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobControl,
-    JobDecision, JobRecord, JobStatus, OpenApproval, Question, Rewound, SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,
+    JobDecision, JobRecord, JobStatus, OpenApproval, Question, Rewinding, Rewound, SessionRecord, SessionStatus, Spent,
+    ToolSet, WorkMode,
 };
 pub use review_body::{ReviewBody, ReviewFileBody, ReviewHunkBody, ReviewLineBody};
 pub use review_requests::{

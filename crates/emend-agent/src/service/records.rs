@@ -251,6 +251,29 @@ pub struct SessionRecord {
     /// The last rewind, as long as it can be undone: until the next job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewound: Option<Rewound>,
+    /// The rewind, or the undo of one, that is being carried out. If the process is killed, the next one completes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(ignore))]
+    pub rewinding: Option<Rewinding>,
+}
+
+/// A rewind, or the undo of one, that is being carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewinding {
+    /// Whether it is the undo of a rewind.
+    pub is_undo: bool,
+    /// Id of the first job that is taken back.
+    pub job_id: String,
+    /// Whether the conversation changes.
+    pub conversation: bool,
+    /// Number of messages of the conversation before the job.
+    pub n_kept: u64,
+    /// Number of messages after them.
+    pub n_removed: u64,
+    /// Whether the files change.
+    pub files: bool,
+    /// Workspace runs of the jobs.
+    pub runs: Vec<u64>,
 }
 
 /// A rewind of a session.

@@ -24,6 +24,11 @@ pub(super) async fn recover(inner: &Shared<Inner>) -> ApiResult<()> {
         resume(inner).await?;
     }
     settle(inner).await?;
+    if inner.shared_jobs().is_none() {
+        for id in inner.session_ids(|session| session.rewinding.is_some()).await? {
+            inner.complete_rewind(&inner.session(&id).await?).await?;
+        }
+    }
     // A process can end between the end of a job and the start of the instruction after it.
     for id in inner.session_ids(|session| !session.follow_ups.is_empty()).await? {
         if !is_stopped(inner, &inner.session(&id).await?).await? {

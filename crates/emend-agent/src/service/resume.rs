@@ -79,13 +79,11 @@ impl Told {
             page.events.iter().for_each(|event| told.take(event));
         }
         // A decision that no record keeps is lost with the process that got it: the user is asked again.
-        let resolved = told.calls.iter().filter(|(kind, _)| kind == "approval.resolved").map(|(_, id)| id.clone());
-        for id in resolved.collect::<Vec<_>>() {
-            if !job.control.decisions.contains_key(&id) {
-                told.calls.remove(&("approval.requested".to_owned(), id.clone()));
-                told.calls.remove(&("approval.resolved".to_owned(), id));
-            }
-        }
+        let is_lost = |id: &String| {
+            let is_open = job.approvals.iter().any(|open| open.tool_call_id == *id);
+            !is_open && !job.control.decisions.contains_key(id)
+        };
+        told.calls.retain(|(kind, id)| !kind.starts_with("approval.") || !is_lost(id));
         Ok(told)
     }
 

@@ -23,7 +23,10 @@ impl Workspace {
         let state = self.state();
         let changed = state.files.values().filter(|entry| entry.changed_at > revision);
         let changes = changed.flat_map(|entry| entry.log.changes());
-        changes.filter(|change| change.origin == Origin::Agent).filter_map(|change| change.meta.run.parse().ok()).collect()
+        changes
+            .filter(|change| change.origin == Origin::Agent)
+            .filter_map(|change| change.meta.run.parse().ok())
+            .collect()
     }
 
     /// Returns the files with pending edits of the agent in `runs`, by path.

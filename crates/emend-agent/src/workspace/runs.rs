@@ -156,7 +156,8 @@ impl Workspace {
         let mut undone = self.taken_back(runs, None).await?.undone;
         let undo = KeptUndo { runs: runs.to_vec(), logged: self.logged(runs), ..KeptUndo::default() };
         if let Some(keeper) = self.keeper() {
-            for change in keeper.preview(&undo).await?.into_iter().filter(|change| !undo.logged.contains(&change.path)) {
+            for change in keeper.preview(&undo).await?.into_iter().filter(|change| !undo.logged.contains(&change.path))
+            {
                 if change.is_blocked { &mut undone.blocked } else { &mut undone.restored }.push(change.path);
             }
             undone.restored = set_of(undone.restored).into_iter().collect();

@@ -82,7 +82,8 @@ pub(crate) fn address_of(argument: &str) -> Result<IpAddr, Failure> {
     match argument {
         "" => Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)),
         "lan" => local_network_address().ok_or_else(|| {
-            let message = "this computer is in no local network; give the address to listen on, e.g. /serve 192.168.1.5";
+            let message =
+                "this computer is in no local network; give the address to listen on, e.g. /serve 192.168.1.5";
             Failure::new(Code::Configuration, message)
         }),
         other => other.trim_matches(['[', ']']).parse().map_err(|_| {

@@ -203,7 +203,9 @@ mod tests {
 
     #[track_caller]
     fn check(old: &str, new: &str, expected: &[(Range<usize>, Range<usize>)]) {
-        let pieces = cut(&split_lines(old), &split_lines(new), HunkLimits::default()).into_iter().map(|piece| (piece.old, piece.new));
+        let pieces = cut(&split_lines(old), &split_lines(new), HunkLimits::default())
+            .into_iter()
+            .map(|piece| (piece.old, piece.new));
         assert_eq!(pieces.collect::<Vec<_>>(), expected);
     }
 

@@ -42,10 +42,7 @@ impl ServiceOptions {
             limits: fields.get("limits").map_or(Ok(ServiceLimits::default()), limits)?,
             models: models.collect::<Result<_, Problem>>()?,
             default_model: fields.needed_text("defaultModel")?,
-            routing: fields
-                .get("routing")
-                .map(|routing| Routing::read(Fields::of("routing", routing)?))
-                .transpose()?,
+            routing: fields.get("routing").map(|routing| Routing::read(Fields::of("routing", routing)?)).transpose()?,
         })
     }
 }

@@ -58,9 +58,10 @@ impl Routing {
         gate: Shared<dyn ValidationGate>,
     ) -> (Shared<Router>, Model) {
         let route = |model: &Model| Route { provider: Shared::clone(&model.provider), model: Some(model.id.clone()) };
-        let router = Router::new(Some(route(&first)), Some(route(&second)), self.policy.clone(), Shared::new(BrowserClock))
-            .with_observer(observer)
-            .with_gate(gate);
+        let router =
+            Router::new(Some(route(&first)), Some(route(&second)), self.policy.clone(), Shared::new(BrowserClock))
+                .with_observer(observer)
+                .with_gate(gate);
         let router = Shared::new(router);
         let provider = Shared::clone(&router) as _;
         (router, Model { provider, ..first })

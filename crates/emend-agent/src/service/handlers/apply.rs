@@ -141,7 +141,8 @@ async fn conflict(inner: &Shared<Inner>, job: &JobRecord, files: &[FilePath], ma
     }
     if !reruns {
         error.suggestions = vec![
-            "apply again with \"rebase\": true, which writes the hunks that do not overlap with the change on disk".to_owned(),
+            "apply again with \"rebase\": true, which writes the hunks that do not overlap with the change on disk"
+                .to_owned(),
         ];
     }
     error.data = json!({

@@ -7,8 +7,8 @@ use crate::approval::Approval;
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, page_limit, parameter};
 use crate::service::bodies::{
-    ApproveDecision, ApproveRequest, ClarifyRequest, Done, EventList, JobEvents, JobList, JobState, JobTrace, OutputBody, RunReply,
-    RunRequest, TextRequest, TraceStep,
+    ApproveDecision, ApproveRequest, ClarifyRequest, Done, EventList, JobEvents, JobList, JobState, JobTrace,
+    OutputBody, RunReply, RunRequest, TextRequest, TraceStep,
 };
 use crate::service::driver::{self, JobOrigin, NewJob};
 use crate::service::events::continues;
@@ -168,7 +168,8 @@ pub(super) async fn output(inner: &Inner, id: &str, output_ref: &str) -> ApiResu
     let job = inner.job(id).await?;
     let unknown = || ApiError::unknown("output", output_ref);
     // Outputs are named after their session: other documents have other names.
-    let suffix = output_ref.strip_prefix(&job.session_id).and_then(|rest| rest.strip_prefix('.')).ok_or_else(unknown)?;
+    let suffix =
+        output_ref.strip_prefix(&job.session_id).and_then(|rest| rest.strip_prefix('.')).ok_or_else(unknown)?;
     if suffix.len() != 16 || !suffix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(unknown());
     }

@@ -1,4 +1,7 @@
 //! Rewind: a session goes back to before a job, in its conversation, its files, or both; and the undo of that.
+//!
+//! The files come first, because they can refuse it. The session notes what is being carried out, so that the next process
+//! completes it if this one is killed in between.
 
 use emend_edit::size::compact_sort::set_of;
 use serde_json::json;
@@ -9,11 +12,12 @@ use crate::history::{HistoryEntry, HistoryEntryKind};
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
 use crate::service::bodies::{RewindReply, RewindRequest, UnwindReply, UnwindRequest};
 use crate::service::inner::Inner;
-use crate::service::records::{JobRecord, Rewound};
+use crate::service::records::{JobRecord, Rewinding, Rewound, SessionRecord};
+use crate::service::settle::Deciding;
 use crate::service::slot::Agent;
-use crate::workspace::{ReviewError, UndoneRun};
+use crate::workspace::{RedoneRuns, ReviewError, UndoneRun};
 
-/// Takes a session back to before a job: first its files, which can fail, and then its conversation.
+/// Takes a session back to before a job.
 pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest) -> ApiResult<RewindReply> {
     let wanted: RewindRequest = body(request)?;
     if !wanted.conversation && !wanted.files {
@@ -30,43 +34,38 @@ pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest
     }
     let job = &later[0];
     let cut = if wanted.conversation { Some(Cut::before(inner.agent(&session).await?, job)?) } else { None };
-    let runs: Vec<u64> = later.iter().flat_map(|job| job.runs.iter().copied()).collect();
-    let removed_messages = cut.as_ref().map_or(0, |cut| (cut.entries.len() - cut.n_kept) as u64);
+    let plan = Rewinding {
+        is_undo: false,
+        job_id: job.job_id.clone(),
+        conversation: wanted.conversation,
+        n_kept: cut.as_ref().map_or(0, |cut| cut.n_kept as u64),
+        n_removed: cut.as_ref().map_or(0, |cut| (cut.entries.len() - cut.n_kept) as u64),
+        files: wanted.files,
+        runs: later.iter().flat_map(|job| job.runs.iter().copied()).collect(),
+    };
     if wanted.preview {
         let undone = match wanted.files {
-            true => inner.workspace.preview_undo_runs(&runs).await?,
+            true => inner.workspace.preview_undo_runs(&plan.runs).await?,
             false => UndoneRun::default(),
         };
-        return Ok(reply(job, removed_messages, undone));
+        return Ok(reply(job, plan.n_removed, undone));
     }
     let deciding = inner.begin_decision().await;
     if let Some(cut) = &cut {
         inner.keep_conversation(session_id, &cut.entries).await?;
     }
-    let undone = if wanted.files { inner.workspace.undo_runs(&runs).await? } else { UndoneRun::default() };
-    if let Some(cut) = cut {
-        cut.agent.session.rewind(cut.n_kept).await?;
+    inner.note_rewind(session_id, Some(plan.clone())).await?;
+    let undone = inner.carry_out_rewind(session_id, &plan, cut.map(|cut| cut.agent), &deciding).await;
+    match undone {
+        Ok(undone) => Ok(reply(job, plan.n_removed, undone)),
+        Err(error) => {
+            inner.note_rewind(session_id, None).await?;
+            Err(error)
+        }
     }
-    inner.settle_decision(&deciding, "rewind").await?;
-    let data = json!({
-        "job_id": job.job_id,
-        "conversation": wanted.conversation,
-        "files": wanted.files,
-        "removed_messages": removed_messages,
-    });
-    let files = !undone.restored.is_empty();
-    inner
-        .change(session_id, |session, changes| {
-            let runs = if files { runs } else { Vec::new() };
-            session.rewound = Some(Rewound { job_id: job.job_id.clone(), removed_messages, files, runs });
-            changes.session_event("session.rewound", data);
-            Ok(())
-        })
-        .await?;
-    Ok(reply(job, removed_messages, undone))
 }
 
-/// Undoes the last rewind of a session: first in its files, which can refuse it, and then in its conversation.
+/// Undoes the last rewind of a session.
 pub(super) async fn undo(inner: &Inner, session_id: &str, request: &ApiRequest) -> ApiResult<UnwindReply> {
     let wanted: UnwindRequest = body(request)?;
     let slot = inner.slot(session_id);
@@ -76,53 +75,32 @@ pub(super) async fn undo(inner: &Inner, session_id: &str, request: &ApiRequest) 
         return Err(busy());
     }
     let nothing = || ApiError::new(Code::Conflict, "there is no rewind to undo, or a job came after it");
-    let rewound = session.rewound.clone().ok_or_else(nothing)?;
-    let whole = match rewound.removed_messages {
-        0 => None,
-        _ => Some((inner.agent(&session).await?, inner.kept_conversation(session_id).await?.ok_or_else(nothing)?)),
+    let Rewound { job_id, removed_messages, files, runs } = session.rewound.clone().ok_or_else(nothing)?;
+    let plan = Rewinding {
+        is_undo: true,
+        job_id,
+        conversation: removed_messages > 0,
+        n_kept: 0,
+        n_removed: removed_messages,
+        files: files && wanted.files,
+        runs,
     };
+    let agent = if plan.conversation { Some(inner.agent(&session).await?) } else { None };
     let deciding = inner.begin_decision().await;
-    let (restored, kept) = match rewound.files && wanted.files {
-        true => {
-            check_redo(inner, &rewound)?;
-            let redone = inner.workspace.redo_runs().await.map_err(|error| match error {
-                ReviewError::Nothing { .. } => too_late(),
-                error => error.into(),
-            })?;
-            (paths(redone.restored), paths(redone.kept))
+    if plan.files && !inner.can_redo(&plan) {
+        return Err(too_late());
+    }
+    inner.note_rewind(session_id, Some(plan.clone())).await?;
+    match inner.carry_out_undo(session_id, &plan, agent, &deciding).await {
+        Ok(redone) => {
+            let (restored, kept) = (paths(redone.restored), paths(redone.kept));
+            Ok(UnwindReply { restored_messages: plan.n_removed, restored, kept })
         }
-        false => Default::default(),
-    };
-    if let Some((agent, entries)) = whole {
-        agent.session.unwind(entries).await?;
+        Err(error) => {
+            inner.note_rewind(session_id, None).await?;
+            Err(error)
+        }
     }
-    inner.reopen("rewind").await?;
-    inner.settle_decision(&deciding, "rewind").await?;
-    let restored_messages = rewound.removed_messages;
-    let data = json!({ "job_id": rewound.job_id, "restored_messages": restored_messages, "restored": restored });
-    inner
-        .change(session_id, |session, changes| {
-            session.rewound = None;
-            changes.session_event("session.rewind_undone", data);
-            Ok(())
-        })
-        .await?;
-    Ok(UnwindReply { restored_messages, restored, kept })
-}
-
-/// Checks that a redo would bring back the edits of a rewind, and no others.
-fn check_redo(inner: &Inner, rewound: &Rewound) -> ApiResult<()> {
-    let next = inner.workspace.runs_to_redo();
-    if !next.is_empty() && next.iter().all(|run| rewound.runs.contains(run)) {
-        return Ok(());
-    }
-    Err(too_late())
-}
-
-fn too_late() -> ApiError {
-    let message =
-        "edits or decisions came after the rewind, so its files stay; `\"files\": false` restores the conversation alone";
-    ApiError::new(Code::Conflict, message)
 }
 
 /// The conversation of a session, and where it is cut.
@@ -150,6 +128,115 @@ impl Cut {
 }
 
 impl Inner {
+    /// Completes what a former process was carrying out in a session.
+    pub(in crate::service) async fn complete_rewind(&self, session: &SessionRecord) -> ApiResult<()> {
+        let Some(plan) = &session.rewinding else { return Ok(()) };
+        // A model that cannot be opened any more must not keep the service from starting: the user finds both parts as they
+        // are, and can ask again.
+        match self.completed_rewind(session, plan).await {
+            Err(_) => self.note_rewind(&session.session_id, None).await,
+            done => done,
+        }
+    }
+
+    async fn completed_rewind(&self, session: &SessionRecord, plan: &Rewinding) -> ApiResult<()> {
+        let agent = if plan.conversation { Some(self.agent(session).await?) } else { None };
+        let (deciding, id) = (self.begin_decision().await, &session.session_id);
+        match plan.is_undo {
+            true => self.carry_out_undo(id, plan, agent, &deciding).await.map(drop),
+            false => self.carry_out_rewind(id, plan, agent, &deciding).await.map(drop),
+        }
+    }
+
+    async fn note_rewind(&self, session_id: &str, plan: Option<Rewinding>) -> ApiResult<()> {
+        self.change(session_id, |session, _| {
+            session.rewinding = plan;
+            Ok(())
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Carries out a rewind. Repeating it after an interruption completes it.
+    async fn carry_out_rewind(
+        &self,
+        session_id: &str,
+        plan: &Rewinding,
+        agent: Option<Agent>,
+        deciding: &Deciding<'_>,
+    ) -> ApiResult<UndoneRun> {
+        let undone = if plan.files { self.workspace.undo_runs(&plan.runs).await? } else { UndoneRun::default() };
+        if let Some(agent) = agent {
+            agent.session.rewind(plan.n_kept as usize).await?;
+        }
+        self.settle_decision(deciding, "rewind").await?;
+        let data = json!({
+            "job_id": plan.job_id,
+            "conversation": plan.conversation,
+            "files": plan.files,
+            "removed_messages": plan.n_removed,
+        });
+        let rewound = Rewound {
+            job_id: plan.job_id.clone(),
+            removed_messages: plan.n_removed,
+            files: plan.files && (!undone.restored.is_empty() || self.has_undone(plan)),
+            runs: if plan.files { plan.runs.clone() } else { Vec::new() },
+        };
+        self.change(session_id, |session, changes| {
+            (session.rewound, session.rewinding) = (Some(rewound), None);
+            changes.session_event("session.rewound", data);
+            Ok(())
+        })
+        .await?;
+        Ok(undone)
+    }
+
+    /// Returns whether a redo would bring back edits of a rewind, and no others.
+    fn can_redo(&self, plan: &Rewinding) -> bool {
+        let next = self.workspace.runs_to_redo();
+        !next.is_empty() && next.iter().all(|run| plan.runs.contains(run))
+    }
+
+    /// Carries out the undo of a rewind. Repeating it after an interruption completes it.
+    async fn carry_out_undo(
+        &self,
+        session_id: &str,
+        plan: &Rewinding,
+        agent: Option<Agent>,
+        deciding: &Deciding<'_>,
+    ) -> ApiResult<RedoneRuns> {
+        let mut redone = RedoneRuns::default();
+        if plan.files && self.has_undone(plan) {
+            redone = self.workspace.redo_runs().await.map_err(|error| match error {
+                ReviewError::Nothing { .. } => too_late(),
+                error => error.into(),
+            })?;
+        }
+        if let Some(agent) = agent {
+            let entries = self.kept_conversation(session_id).await?;
+            agent.session.unwind(entries).await?;
+        }
+        self.reopen("rewind").await?;
+        self.settle_decision(deciding, "rewind").await?;
+        let data = json!({
+            "job_id": plan.job_id,
+            "restored_messages": plan.n_removed,
+            "restored": redone.restored,
+        });
+        self.change(session_id, |session, changes| {
+            (session.rewound, session.rewinding) = (None, None);
+            changes.session_event("session.rewind_undone", data);
+            Ok(())
+        })
+        .await?;
+        Ok(redone)
+    }
+
+    /// Returns whether edits of a rewind are undone, as far as a redo knows.
+    fn has_undone(&self, plan: &Rewinding) -> bool {
+        self.workspace.runs_to_redo().iter().any(|run| plan.runs.contains(run))
+    }
+
     /// Keeps the whole conversation for the undo of a rewind.
     async fn keep_conversation(&self, session_id: &str, entries: &[HistoryEntry]) -> ApiResult<()> {
         let name = name_of_kept(session_id);
@@ -160,10 +247,11 @@ impl Inner {
         Ok(())
     }
 
-    async fn kept_conversation(&self, session_id: &str) -> ApiResult<Option<Vec<HistoryEntry>>> {
-        let Some(text) = self.conversations.load(&name_of_kept(session_id)).await? else { return Ok(None) };
+    async fn kept_conversation(&self, session_id: &str) -> ApiResult<Vec<HistoryEntry>> {
+        let missing = || ApiError::new(Code::Conflict, "the messages before the rewind were not kept");
+        let text = self.conversations.load(&name_of_kept(session_id)).await?.ok_or_else(missing)?;
         let entries: Result<_, _> = text.lines().map(serde_json::from_str).collect();
-        entries.map(Some).map_err(|error| ApiError::new(Code::Internal, error.to_string()))
+        entries.map_err(|error| ApiError::new(Code::Internal, error.to_string()))
     }
 }
 
@@ -173,6 +261,11 @@ fn name_of_kept(session_id: &str) -> String {
 
 fn busy() -> ApiError {
     ApiError::new(Code::Busy, "a job runs; wait for it or cancel it")
+}
+
+fn too_late() -> ApiError {
+    let message = "edits or decisions came after the rewind, so its files stay; `\"files\": false` restores the conversation alone";
+    ApiError::new(Code::Conflict, message)
 }
 
 fn reply(job: &JobRecord, removed_messages: u64, undone: UndoneRun) -> RewindReply {

@@ -19,7 +19,10 @@ async fn cancelled() -> (Bench, String, String) {
     let bench = Bench::new(FILES);
     let session = bench.session(json!({ "model": "script" })).await;
     let edit = |from: &str, to: &str| {
-        ("edit_file", json!({ "file_path": "a.md", "old_string": format!("{from}\n"), "new_string": format!("{to}\n") }))
+        (
+            "edit_file",
+            json!({ "file_path": "a.md", "old_string": format!("{from}\n"), "new_string": format!("{to}\n") }),
+        )
     };
     // After its end the script waits for the cancellation.
     bench.script().push([Answer::Call(vec![edit("2", "two"), edit("8", "eight")])]);
@@ -157,8 +160,11 @@ fn a_malformed_cursor_asks_for_the_state_like_an_old_one() {
         let session = bench.session(json!({})).await;
         let job = bench.run(&session, "hello").await;
         bench.work().await;
-        for path in ["/api/agent/events?after=x", "/api/agent/events?after=-1", &format!("/api/agent/jobs/{job}/events?cursor=1e3")]
-        {
+        for path in [
+            "/api/agent/events?after=x",
+            "/api/agent/events?after=-1",
+            &format!("/api/agent/jobs/{job}/events?cursor=1e3"),
+        ] {
             let (status, body) = bench.get(path).await;
             assert_eq!((status, &body["error"]["code"]), (410, &json!("resync_required")), "{path}: {body}");
         }
@@ -172,7 +178,8 @@ fn the_size_of_hunks_is_that_of_the_settings() {
         let lines = |mark: char, n: usize| (0..n).map(|i| format!("{mark}{i}.\n")).collect::<String>();
         // Lines and bytes of a hunk count its old and its new lines; 0 is unlimited.
         for (max_lines, max_bytes, n_hunks) in [(80, 8_192, 1), (10, 8_192, 4), (80, 40, 5), (0, 0, 1)] {
-            let limits = ServiceLimits { max_hunk_lines: max_lines, max_hunk_bytes: max_bytes, ..ServiceLimits::default() };
+            let limits =
+                ServiceLimits { max_hunk_lines: max_lines, max_hunk_bytes: max_bytes, ..ServiceLimits::default() };
             let bench = Bench::with_limits(&format!("//- a.md\n{}", lines('a', 20)), limits);
             let session = bench.session(json!({ "model": "script" })).await;
             let call = json!({ "file_path": "a.md", "old_string": lines('a', 20), "new_string": lines('b', 20) });
@@ -199,7 +206,8 @@ fn a_preview_counts_hunks_that_exceed_the_size() {
         bench.script().push([Answer::Call(calls), Answer::Say("Done.")]);
         bench.run(&session, "write").await;
         bench.work().await;
-        let (_, touched) = bench.post("/api/agent/decisions/preview", json!({ "decision": "accept", "all": true })).await;
+        let (_, touched) =
+            bench.post("/api/agent/decisions/preview", json!({ "decision": "accept", "all": true })).await;
         let counts: Vec<_> =
             touched["files"].as_array().unwrap().iter().map(|file| (&file["file_path"], &file["oversized"])).collect();
         assert_eq!(counts, [(&json!("new.md"), &json!(1)), (&json!("small.md"), &json!(0))]);

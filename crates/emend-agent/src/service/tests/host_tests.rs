@@ -1,6 +1,7 @@
 //! Tests that run natively: the tables in the documents are those in the code, and jobs of killed processes go on.
 
 mod killed;
+mod rewinding;
 mod routing;
 mod settling;
 

@@ -347,9 +347,7 @@ fn an_edit_without_a_name_keeps_its_reason() {
     block_on(async {
         let bench = Bench::new(NOTES);
         let session = session(&bench, json!({ "tools": "project" })).await;
-        let edit = |line: u64, text: &str, why: &str| {
-            json!({ "file_path": "notes.md", "operation": "replace", "start_line": line, "new_text": text, "rationale": why })
-        };
+        let edit = |line: u64, text: &str, why: &str| json!({ "file_path": "notes.md", "operation": "replace", "start_line": line, "new_text": text, "rationale": why });
         let edits = json!([edit(1, "eins\n", "first"), edit(2, "zwei\n", "second")]);
         bench.script().push([
             Answer::Call(vec![("read_file", json!({ "file_path": "notes.md" }))]),
@@ -412,7 +410,8 @@ fn a_session_without_a_router_also_tells_its_provider_once_for_each_run() {
             let (_, events) = bench.get(&format!("/api/agent/jobs/{id}/events")).await;
             let events = events["events"].as_array().unwrap();
             let selected: Vec<&Value> = events.iter().filter(|event| event["type"] == "provider.selected").collect();
-            let expected = json!({ "provider": "script", "local": false, "reason": "mode", "attempt": 1, "detail": null });
+            let expected =
+                json!({ "provider": "script", "local": false, "reason": "mode", "attempt": 1, "detail": null });
             assert_eq!(selected.iter().map(|event| &event["data"]).collect::<Vec<_>>(), [&expected]);
             let at = |kind: &str| events.iter().position(|event| event["type"] == kind).unwrap();
             assert!(at("provider.selected") < at("provider.step"));
