@@ -6,13 +6,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use emend_agent::environment::{ExecutionEnvironment as _, FileMatches, FilePath, GrepQuery};
-use emend_agent::search::Matcher;
+use emend_agent::environment::{ExecutionEnvironment as _, FileMatches};
 use emend_host::{IndexFigures, LocalEnvironment, StateDir};
 use futures::executor::block_on;
 
 use crate::measure::{Row, millis};
-use crate::search::make_tree;
+use crate::search::{make_tree, query};
 
 /// Name, pattern, whether case counts.
 const QUERIES: [(&str, &str, bool); 6] = [
@@ -114,17 +113,6 @@ fn upkeep(with: &LocalEnvironment, tree: &Path, n_files: usize) -> Result<Vec<Ro
         alone("memory while building, with the mapped index", mib(memory), "MiB"),
         alone("index on disk", mib(changed.n_bytes), "MiB"),
     ])
-}
-
-fn query(pattern: &str, case_insensitive: bool) -> Result<GrepQuery> {
-    Ok(GrepQuery {
-        matcher: Matcher::new(pattern, case_insensitive)?,
-        path: FilePath::root(),
-        glob: None,
-        exclude: Vec::new(),
-        max_results: usize::MAX,
-        context_lines: 0,
-    })
 }
 
 fn time<T, E>(run: impl FnOnce() -> Result<T, E>) -> Result<Duration>

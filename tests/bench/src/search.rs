@@ -11,17 +11,21 @@ use emend_agent::search::Matcher;
 use emend_host::LocalEnvironment;
 use futures::executor::block_on;
 
-/// Prints the lines below `root` that match, as `path:number:text`.
-pub(crate) fn grep(pattern: &str, case_insensitive: bool, root: &Path) -> Result<()> {
-    let query = GrepQuery {
+/// Returns a search of a whole tree without limits.
+pub(crate) fn query(pattern: &str, case_insensitive: bool) -> Result<GrepQuery> {
+    Ok(GrepQuery {
         matcher: Matcher::new(pattern, case_insensitive)?,
         path: FilePath::root(),
         glob: None,
         exclude: Vec::new(),
         max_results: usize::MAX,
         context_lines: 0,
-    };
-    let found = block_on(LocalEnvironment::new(root)?.grep(&query))?;
+    })
+}
+
+/// Prints the lines below `root` that match, as `path:number:text`.
+pub(crate) fn grep(pattern: &str, case_insensitive: bool, root: &Path) -> Result<()> {
+    let found = block_on(LocalEnvironment::new(root)?.grep(&query(pattern, case_insensitive)?))?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     for file in found {
         for line in file.lines {
