@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bodies::yes;
 use super::time::Timestamp;
 
 /// A checkpoint: the state of the files before a job.
@@ -82,8 +81,8 @@ pub struct RollbackBody {
     pub preview: bool,
     /// Whether the disk gets the result at once. Otherwise it waits for `POST /api/agent/save`, as does every change of a
     /// file that has unsaved edits.
-    #[serde(default = "yes")]
-    #[cfg_attr(feature = "openapi", schema(default = json!(true)))]
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(default = json!(false)))]
     pub save: bool,
 }
 

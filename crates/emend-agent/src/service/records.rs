@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::checkpoint_bodies::{RollbackBody, RolledBackFileBody};
 use super::time::Timestamp;
 
 /// Whether a session is in use.
@@ -255,6 +256,29 @@ pub struct SessionRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
     pub rewinding: Option<Rewinding>,
+    /// The rollback that is being carried out. If the process is killed, the next one tells whether it took place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(ignore))]
+    pub rolling_back: Option<RollingBack>,
+}
+
+impl SessionRecord {
+    /// Returns the record without what is being carried out, as replies show it.
+    #[must_use]
+    pub fn shown(self) -> Self {
+        Self { rewinding: None, rolling_back: None, ..self }
+    }
+}
+
+/// A rollback that is being carried out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RollingBack {
+    /// Id of the job whose checkpoint it restores.
+    pub job_id: String,
+    /// The request.
+    pub request: RollbackBody,
+    /// The expected effect.
+    pub files: Vec<RolledBackFileBody>,
 }
 
 /// A rewind, or the undo of one, that is being carried out.

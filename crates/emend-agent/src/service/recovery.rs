@@ -28,6 +28,9 @@ pub(super) async fn recover(inner: &Shared<Inner>) -> ApiResult<()> {
         for id in inner.session_ids(|session| session.rewinding.is_some()).await? {
             inner.complete_rewind(&inner.session(&id).await?).await?;
         }
+        for id in inner.session_ids(|session| session.rolling_back.is_some()).await? {
+            inner.complete_rollback(&inner.session(&id).await?).await?;
+        }
     }
     // A process can end between the end of a job and the start of the instruction after it.
     for id in inner.session_ids(|session| !session.follow_ups.is_empty()).await? {

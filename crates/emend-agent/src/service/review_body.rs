@@ -15,6 +15,9 @@ pub struct ReviewBody {
     /// Files with edits that wait for `POST /api/agent/save`, by path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsaved: Vec<String>,
+    /// After a decision on all hunks of a file, of a job or of the project: contested hunks that it left pending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped_hunk_ids: Vec<String>,
 }
 
 /// The pending hunks of one file.
@@ -92,7 +95,8 @@ impl ReviewBody {
             removed: file.removed as u64,
             hunks: file.hunks.into_iter().map(ReviewHunkBody::from).collect(),
         };
-        Self { revision: review.revision, files: review.files.into_iter().map(file).collect(), unsaved }
+        let files = review.files.into_iter().map(file).collect();
+        Self { revision: review.revision, files, unsaved, skipped_hunk_ids: Vec::new() }
     }
 }
 

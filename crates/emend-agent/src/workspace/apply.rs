@@ -85,7 +85,7 @@ impl Workspace {
         let (mut applied, mut logs, mut contested) = (Applied::default(), Vec::new(), Vec::new());
         for (path, hunks) in accepted {
             let mut log = self.log_of(&path).await?;
-            let file = settle(&path, &mut log, hunks, &run_names(runs), self.clock.now_ms())
+            let file = settle(&path, &mut log, hunks, &run_names(runs), (Origin::User, self.clock.now_ms()))
                 .map_err(|refused| self.apply_error(&path, &log, refused))?;
             if !file.conflicts.is_empty() {
                 contested.push(path.clone());
@@ -143,9 +143,10 @@ impl Workspace {
         is_decided.then(|| Applied { files: files.into_values().collect() })
     }
 
-    /// Rejects the pending hunks of `runs` in some files, as one step, so that the agent can propose them anew.
+    /// Rejects the pending hunks of `runs` in some files, so that the agent can propose them anew.
     ///
-    /// Lines of the user stay, also those that depend on a rejected hunk.
+    /// Lines of the user stay, also those that depend on a rejected hunk. The withdrawal is a step of the agent: the user's
+    /// undo skips it.
     ///
     /// # Errors
     ///
@@ -157,11 +158,11 @@ impl Workspace {
         for path in files {
             self.visible(path).await?;
             let mut log = self.log_of(path).await?;
-            settle(path, &mut log, Vec::new(), &run_names(runs), self.clock.now_ms())
+            settle(path, &mut log, Vec::new(), &run_names(runs), (Origin::Agent, self.clock.now_ms()))
                 .map_err(|refused| self.apply_error(path, &log, refused))?;
             logs.push((path.clone(), log));
         }
-        self.commit_step(logs).await.map(drop)
+        Ok(self.save_logs(logs, false, None).await?)
     }
 
     /// Returns the reason why hunks of a file were not applied.
@@ -237,7 +238,7 @@ fn settle(
     log: &mut LineLog,
     hunks: Accepted,
     runs: &[String],
-    at_ms: u64,
+    (by, at_ms): (Origin, u64),
 ) -> Result<AppliedFile, Refused> {
     let (mut accept, mut named, mut conflicts) = (Vec::new(), Vec::new(), Vec::new());
     let mut applied_hunks = 0;
@@ -264,6 +265,6 @@ fn settle(
     if !later.is_empty() {
         return Err(Refused::Needed(later));
     }
-    log.settle(&accept, &reject, Origin::User, at_ms).map_err(Refused::Decision)?;
+    log.settle(&accept, &reject, by, at_ms).map_err(Refused::Decision)?;
     Ok(AppliedFile { file_path: path.clone(), applied_hunks, rejected_hunks, conflicts })
 }

@@ -133,7 +133,7 @@ impl Workspace {
         kept.logged.retain(|path| !refused.contains(path));
         undone.restored.retain(|path| !refused.contains(path));
         kept.left = undone.kept.iter().filter(|path| !undone.restored.contains(path)).cloned().collect();
-        let last = self.undo_kept(&kept, UndoStep::AfterLogs).await?;
+        let last = self.undo_kept(&kept, UndoStep::AfterLogs).await.map_err(|error| partly(error.into()))?;
         let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
         undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();
         // Restored whole before its log was looked at.
@@ -384,6 +384,9 @@ impl Workspace {
 fn partly(error: WorkspaceError) -> WorkspaceError {
     let WorkspaceError::Environment(EnvError::Io { path, reason }) = error else { return error };
     let reason = reason.replace("; nothing was changed", "");
+    if reason.contains("repeat the undo") {
+        return EnvError::Io { path, reason }.into();
+    }
     let reason = format!("{reason}; some files are restored; repeat the undo to restore the others");
     EnvError::Io { path, reason }.into()
 }

@@ -1,6 +1,7 @@
 //! The user restores what a command changed, outside of emend, and a later command changes it again.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::review::answer;
 use crate::support::{Outcome, Project};
@@ -199,4 +200,29 @@ fn a_run_without_texts_is_rolled_back_hard_and_not_called_unchanged() {
     let done = project.run(&["rollback", "1", "--hard", "--yes"]).assert_ok().stdout.clone();
     assert!(done.contains("took back b.bin: nothing → binary file of 3 bytes"), "{done}");
     assert!(project.path("b.bin").exists());
+}
+
+/// Returns the path of the file with the contents that commands replaced.
+fn pack(directory: &Path) -> Option<PathBuf> {
+    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).find_map(|path| match path.is_dir() {
+        true => pack(&path),
+        false => path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("pack-")).then_some(path),
+    })
+}
+
+#[test]
+fn an_undo_that_fails_half_way_says_so_and_is_completed_by_the_next_one() {
+    let project = Project::new(&[("a.bin", b"\0\x01\x02")]);
+    command(&project, "sh -c 'rm a.bin; printf new > new.bin'");
+    let pack = pack(project.state()).unwrap();
+    let whole = fs::read(&pack).unwrap();
+    fs::write(&pack, whole.iter().map(|byte| byte ^ 0x55).collect::<Vec<u8>>()).unwrap();
+    let outcome = project.run(&["undo"]);
+    assert_ne!(outcome.status, 0, "{}", outcome.stdout);
+    let stderr = outcome.stderr;
+    assert!(stderr.contains("some files may be changed back already; repeat the undo to complete it"), "{stderr}");
+    fs::write(&pack, whole).unwrap();
+    project.run(&["undo"]).assert_ok();
+    assert_eq!(fs::read(project.path("a.bin")).unwrap(), b"\0\x01\x02");
+    assert!(!project.path("new.bin").exists());
 }

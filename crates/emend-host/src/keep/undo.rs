@@ -60,7 +60,8 @@ impl Loaded {
             let live = recorded.changes.iter().filter(|change| recorded.is_live(&change.path));
             let switches: Vec<Switch<'_>> = live.filter(is_due).map(backwards).collect();
             let places = Places::of(files, &self.aside).restoring_deleted(*restores_deleted);
-            outcome.take(&switches, &restore(places, &mut self.pack, &switches)?);
+            let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "undo"))?;
+            outcome.take(&switches, &outcomes);
             if step == UndoStep::AfterLogs {
                 // Directories that the edits had created, and the command had removed.
                 recorded.changes.iter().filter(is_removed).for_each(|change| files.remove_made(&change.path));
@@ -146,7 +147,8 @@ impl Loaded {
             let switches: Vec<Switch<'_>> =
                 recorded.changes.iter().filter(|change| !untouched.contains(&change.path)).map(forwards).collect();
             let places = Places::of(files, &self.aside);
-            outcome.take(&switches, &restore(places, &mut self.pack, &switches)?);
+            let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "redo"))?;
+            outcome.take(&switches, &outcomes);
             let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
             recorded.changes.iter().filter(is_logged).for_each(|change| {
                 outcome.kept.remove(&change.path);
@@ -156,6 +158,12 @@ impl Loaded {
         self.append(Line::Switch { commands, is_on: true, untouched: BTreeSet::new(), kept })?;
         Ok(outcome.shown())
     }
+}
+
+/// Returns the error of an undo or redo that may have changed some paths before.
+fn partly(error: &io::Error, action: &str) -> io::Error {
+    let message = format!("{error}; some files may be changed back already; repeat the {action} to complete it");
+    io::Error::new(error.kind(), message)
 }
 
 /// The first step of an undo, before the line logs do their part of it.

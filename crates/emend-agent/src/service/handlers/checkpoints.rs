@@ -11,7 +11,8 @@ use crate::service::checkpoint_bodies::{
     RolledBackFileBody,
 };
 use crate::service::inner::Inner;
-use crate::service::records::JobRecord;
+use crate::service::records::{JobRecord, RollingBack, SessionRecord};
+use crate::service::settle::Deciding;
 use crate::workspace::{RollbackMode, RollbackRequest};
 
 pub(super) async fn list(inner: &Inner, request: &ApiRequest) -> ApiResult<CheckpointList> {
@@ -123,50 +124,118 @@ pub(super) async fn diff3(inner: &Inner, id: &str, request: &ApiRequest) -> ApiR
 pub(super) async fn roll_back(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<RollbackReply> {
     let wanted: RollbackBody = body(request)?;
     let job = inner.job_of_checkpoint(id).await?;
-    let mode = match wanted.mode {
-        RollbackModeName::HardAll if !wanted.hunk_ids.is_empty() => {
-            return Err(ApiError::new(Code::InvalidArgument, "hard_all takes all hunks back; hunk_ids must be empty"));
-        }
-        RollbackModeName::HardAll => RollbackMode::HardAll,
-        RollbackModeName::ScopedSelected => RollbackMode::ScopedSelected,
-    };
-    let files = match &wanted.file_paths {
-        Some(paths) => {
-            let mut files = Vec::new();
-            for path in paths {
-                files.push(inner.file(path).await?);
-            }
-            Some(files)
-        }
-        None => None,
-    };
-    let asked =
-        RollbackRequest { mode, runs: job.runs.clone(), hunk_ids: wanted.hunk_ids, preview: wanted.preview, files };
+    let asked = RollbackRequest { preview: wanted.preview, ..inner.rollback_of(&job, &wanted).await? };
     if wanted.preview {
         let effect = inner.workspace.rollback(&asked).await?;
         return Ok(inner.rolled_back("preview", effect));
     }
     let deciding = inner.begin_decision().await;
-    let data = json!({ "checkpoint_id": id, "mode": wanted.mode });
-    inner.review_event(&job.job_id, "checkpoint.rollback.started", data.clone()).await?;
-    match inner.saving(wanted.save).rollback(&asked).await {
+    let expected = inner.workspace.rollback(&RollbackRequest { preview: true, ..asked.clone() }).await?;
+    let (save, data) = (wanted.save, json!({ "checkpoint_id": id, "mode": wanted.mode }));
+    let files = inner.rolled_back("preview", expected).files;
+    let plan = RollingBack { job_id: job.job_id.clone(), request: wanted, files };
+    inner
+        .change_job(&job.job_id, |session, job, changes| {
+            session.rolling_back = Some(plan);
+            changes.review_event(job, "checkpoint.rollback.started", data);
+            Ok(())
+        })
+        .await?;
+    match inner.saving(save).rollback(&asked).await {
         Ok(effect) => {
             let has_conflicts = effect.files.iter().any(|file| !file.conflicts.is_empty());
             let reply = inner.rolled_back(if has_conflicts { "conflict" } else { "completed" }, effect);
-            inner.settle_decision(&deciding, "rollback").await?;
-            let mut data = data;
-            data["files"] = serde_json::to_value(&reply.files).unwrap_or_default();
-            inner.review_event(&job.job_id, "checkpoint.rollback.completed", data).await?;
+            inner.end_rollback(&job.job_id, Ok(&reply.files), &deciding).await?;
             Ok(reply)
         }
         Err(error) => {
             let error = ApiError::from(error);
-            let mut data = data;
-            data["error"] = serde_json::to_value(error.body()).unwrap_or_default();
-            inner.review_event(&job.job_id, "checkpoint.rollback.failed", data).await?;
+            inner.end_rollback(&job.job_id, Err(&error), &deciding).await?;
             Err(error)
         }
     }
+}
+
+impl Inner {
+    /// Returns what a request asks of the workspace.
+    async fn rollback_of(&self, job: &JobRecord, wanted: &RollbackBody) -> ApiResult<RollbackRequest> {
+        let mode = match wanted.mode {
+            RollbackModeName::HardAll if !wanted.hunk_ids.is_empty() => {
+                let message = "hard_all takes all hunks back; hunk_ids must be empty";
+                return Err(ApiError::new(Code::InvalidArgument, message));
+            }
+            RollbackModeName::HardAll => RollbackMode::HardAll,
+            RollbackModeName::ScopedSelected => RollbackMode::ScopedSelected,
+        };
+        let files = match &wanted.file_paths {
+            Some(paths) => {
+                let mut files = Vec::new();
+                for path in paths {
+                    files.push(self.file(path).await?);
+                }
+                Some(files)
+            }
+            None => None,
+        };
+        let (runs, hunk_ids) = (job.runs.clone(), wanted.hunk_ids.clone());
+        Ok(RollbackRequest { mode, runs, hunk_ids, preview: true, files })
+    }
+
+    /// Settles the jobs after a rollback, and stores its end.
+    async fn end_rollback(
+        &self,
+        job_id: &str,
+        outcome: Result<&Vec<RolledBackFileBody>, &ApiError>,
+        deciding: &Deciding<'_>,
+    ) -> ApiResult<()> {
+        if outcome.is_ok() {
+            self.settle_decision(deciding, "rollback").await?;
+        }
+        self.change_job(job_id, |session, job, changes| {
+            // Another server has told it.
+            let Some(plan) = session.rolling_back.take() else { return Ok(()) };
+            let mut data = json!({ "checkpoint_id": job.checkpoint_id, "mode": plan.request.mode });
+            let kind = match outcome {
+                Ok(files) => {
+                    data["files"] = serde_json::to_value(files).unwrap_or_default();
+                    "checkpoint.rollback.completed"
+                }
+                Err(error) => {
+                    data["error"] = serde_json::to_value(error.body()).unwrap_or_default();
+                    "checkpoint.rollback.failed"
+                }
+            };
+            changes.review_event(job, kind, data);
+            Ok(())
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Tells how a rollback of a former process ended. All files of a rollback change in one step, or none.
+    pub(in crate::service) async fn complete_rollback(&self, session: &SessionRecord) -> ApiResult<()> {
+        let Some(plan) = &session.rolling_back else { return Ok(()) };
+        let deciding = self.begin_decision().await;
+        let job = self.job(&plan.job_id).await?;
+        let left = match self.rollback_of(&job, &plan.request).await {
+            Ok(asked) => self.workspace.rollback(&asked).await.map_err(ApiError::from),
+            Err(error) => Err(error),
+        };
+        let n_reverted = |files: &[RolledBackFileBody]| files.iter().map(|file| file.reverted).sum::<u64>();
+        let is_left = left.map(|effect| {
+            let files = self.rolled_back("preview", effect).files;
+            n_reverted(&files) > 0 || (n_reverted(&plan.files) == 0 && files == plan.files)
+        });
+        match is_left {
+            Ok(false) => self.end_rollback(&job.job_id, Ok(&plan.files), &deciding).await,
+            Ok(true) => self.end_rollback(&job.job_id, Err(&interrupted()), &deciding).await,
+            Err(error) => self.end_rollback(&job.job_id, Err(&error), &deciding).await,
+        }
+    }
+}
+
+fn interrupted() -> ApiError {
+    ApiError::new(Code::Aborted, "the process ended before the rollback; no file has changed")
 }
 
 impl Inner {

@@ -14,7 +14,7 @@ use crate::service::review_requests::{
     Buffer, DecideRequest, DecisionName, DependentsName, EditHunkRequest, HunkLinesBody, SaveReply, SaveRequest,
     SavedFileBody, SplitRequest, StepRequest, TouchedBody, TouchedFileBody, UserEditRequest,
 };
-use crate::workspace::{HunkDecision, HunkLines, Review, ReviewError, Selection, Workspace};
+use crate::workspace::{HunkDecision, HunkLines, Review, ReviewError, ReviewFile, Selection, Workspace};
 
 pub(super) async fn get(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
     let runs = match (parameter(request, "job_id"), parameter(request, "session_id")) {
@@ -119,12 +119,7 @@ async fn selected(inner: &Inner, wanted: &DecideRequest) -> ApiResult<(Selected,
             Selected::Hunks(Selection::All(Some(file(inner, path).await?)))
         }
         DecideRequest { hunk_ids: None, lines: None, file_path: None, job_id: Some(id), all: false, .. } => {
-            let review = inner.review(Some(&inner.job(id).await?.runs));
-            let accepts = wanted.decision == DecisionName::Accept;
-            let hunks = review.files.into_iter().flat_map(|file| file.hunks);
-            // As with a file: contested hunks stay pending.
-            let ids = hunks.filter(|hunk| !(accepts && hunk.contested)).map(|hunk| hunk.hunk_id);
-            Selected::Hunks(Selection::Hunks(ids.collect()))
+            Selected::Hunks(Selection::Runs(inner.job(id).await?.runs))
         }
         DecideRequest { hunk_ids: None, lines: None, file_path: None, job_id: None, all: true, .. } => {
             Selected::Hunks(Selection::All(None))
@@ -153,12 +148,28 @@ pub(super) async fn decide(inner: &Inner, request: &ApiRequest) -> ApiResult<Rev
     let wanted: DecideRequest = body(request)?;
     let deciding = inner.begin_decision().await;
     let workspace = inner.saving(wanted.save);
-    let review = match selected(inner, &wanted).await? {
-        (Selected::Hunks(selection), decision) => workspace.decide(selection, decision).await?,
-        (Selected::Lines(lines), decision) => workspace.decide_lines(&lines, decision).await?,
+    let (review, scope) = match selected(inner, &wanted).await? {
+        (Selected::Hunks(selection), decision) => {
+            let scope = (decision == HunkDecision::Accept).then(|| selection.clone());
+            (workspace.decide(selection, decision).await?, scope)
+        }
+        (Selected::Lines(lines), decision) => (workspace.decide_lines(&lines, decision).await?, None),
     };
     inner.settle_decision(&deciding, "decision").await?;
-    Ok(inner.reviewed(review))
+    let skipped_hunk_ids = match scope {
+        Some(Selection::All(path)) => {
+            contested(&review, |file| path.as_ref().is_none_or(|path| *path == file.path))
+        }
+        Some(Selection::Runs(runs)) => contested(&inner.workspace.review_of(Some(&runs)), |_| true),
+        Some(Selection::Hunks(_)) | None => Vec::new(),
+    };
+    Ok(ReviewBody { skipped_hunk_ids, ..inner.reviewed(review) })
+}
+
+/// Returns the ids of the contested hunks in some files.
+fn contested(review: &Review, is_wanted: impl Fn(&ReviewFile) -> bool) -> Vec<String> {
+    let hunks = review.files.iter().filter(|file| is_wanted(file)).flat_map(|file| &file.hunks);
+    hunks.filter(|hunk| hunk.contested).map(|hunk| hunk.id.clone()).collect()
 }
 
 pub(super) async fn preview(inner: &Inner, request: &ApiRequest) -> ApiResult<TouchedBody> {

@@ -80,7 +80,7 @@ pub(super) async fn list(inner: &Inner, request: &ApiRequest) -> ApiResult<Sessi
     };
     let page = inner.store.sessions(&query).await?;
     let next = page.next.map(|(time, id)| format!("{time}_{id}"));
-    Ok(SessionList { sessions: page.sessions, next, total: page.total })
+    Ok(SessionList { sessions: page.sessions.into_iter().map(SessionRecord::shown).collect(), next, total: page.total })
 }
 
 pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<SessionSnapshot> {
@@ -94,7 +94,7 @@ pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<SessionSnapshot> {
     let pending_review =
         if files.is_empty() { Value::Null } else { json!({ "files": files, "revision": inner.workspace.revision() }) };
     let seq = inner.store.events(&EventScope::All, u64::MAX, 0).await?.last;
-    Ok(SessionSnapshot { chat: chat(inner, id).await?, session, job: job.map(JobRecord::shown), pending_review, seq })
+    Ok(SessionSnapshot { chat: chat(inner, id).await?, session: session.shown(), job: job.map(JobRecord::shown), pending_review, seq })
 }
 
 /// Returns the conversation: of the open agent, or as saved.
@@ -175,7 +175,7 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
     if lifts_limits && !is_running && !driver::is_stopped(inner, &committed.session).await? {
         driver::go_on(inner, id).await;
     }
-    Ok(committed.session)
+    Ok(committed.session.shown())
 }
 
 pub(super) async fn remove(inner: &Inner, id: &str) -> ApiResult<Done> {

@@ -192,6 +192,52 @@ fn a_change_on_disk_is_a_conflict_and_the_agent_proposes_anew() {
 }
 
 #[test]
+fn a_withdrawal_is_not_a_step_of_the_user() {
+    block_on(async {
+        let reviewed = Reviewed::new().await;
+        let (bench, hunks) = (&reviewed.bench, reviewed.hunks().await);
+        let accept = json!({ "decision": "accept", "hunk_ids": [hunks[0]] });
+        assert_eq!(bench.post("/api/agent/decisions", accept).await.0, 200);
+        bench.disk.files.insert("b.md", "x\ny\nz\n").unwrap();
+        bench.script().push([Answer::Call(vec![edit("b.md", "z", "Z")]), Answer::Say("Again.")]);
+        let (status, body) = reviewed.apply(&hunks[1..], json!({})).await;
+        assert_eq!((status, &body["error"]["data"]["rerun"]), (409, &json!(true)), "{body}");
+        bench.work().await;
+        let before = reviewed.hunks().await;
+        assert_eq!((before.len(), bench.disk("a.md")), (2, "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n".to_owned()));
+        assert_eq!(bench.post("/api/agent/undo", Value::Null).await.0, 200);
+        assert_eq!(bench.disk("a.md"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "the last step was the acceptance");
+        assert_eq!(reviewed.hunks().await.len(), 3, "the withdrawn hunk stays withdrawn");
+        assert_eq!(bench.post("/api/agent/undo", Value::Null).await.0, 404, "there was one step");
+    });
+}
+
+#[test]
+fn a_bulk_acceptance_names_the_hunks_that_it_leaves() {
+    block_on(async {
+        for scope in ["job_id", "file_path", "all"] {
+            let reviewed = Reviewed::new().await;
+            let hunks = reviewed.hunks().await;
+            reviewed.bench.disk.files.insert("b.md", "ex\ny\n").unwrap();
+            let value = match scope {
+                "job_id" => json!(reviewed.job),
+                "file_path" => json!("b.md"),
+                _ => json!(true),
+            };
+            let decision = json!({ "decision": "accept", scope: value });
+            let (status, review) = reviewed.bench.post("/api/agent/decisions", decision).await;
+            assert_eq!((status, &review["skipped_hunk_ids"]), (200, &json!([hunks[2]])), "{scope}: {review}");
+            assert_eq!(reviewed.bench.disk("b.md"), "ex\ny\n", "{scope}");
+            assert_eq!(reviewed.state().await["status"], "awaiting_review", "{scope}");
+        }
+        let reviewed = Reviewed::new().await;
+        let decision = json!({ "decision": "accept", "all": true });
+        let (_, review) = reviewed.bench.post("/api/agent/decisions", decision).await;
+        assert_eq!(review.get("skipped_hunk_ids"), None, "{review}");
+    });
+}
+
+#[test]
 fn a_rebase_applies_the_hunks_that_do_not_overlap() {
     block_on(async {
         let reviewed = Reviewed::new().await;
@@ -292,11 +338,13 @@ fn a_rollback_is_previewed_made_and_undone() {
         assert_eq!(bench.disk("a.md"), after);
         let (status, effect) = bench.post(&roll, json!({ "mode": "hard_all", "hunk_ids": [] })).await;
         assert_eq!((status, &effect["status"]), (200, &json!("completed")), "{effect}");
+        assert_eq!((&effect["unsaved"], bench.disk("a.md")), (&json!(["a.md", "b.md"]), after.to_owned()));
+        assert_eq!(bench.post("/api/agent/save", json!({})).await.0, 200);
         assert_eq!(bench.disk("a.md"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
         assert_eq!(effect["files"][0]["reverted_from_user"], 1, "{effect}");
         bench.post("/api/agent/undo", Value::Null).await;
         assert_eq!(bench.disk("a.md"), after);
-        let (_, effect) = bench.post(&roll, json!({ "mode": "scoped_selected" })).await;
+        let (_, effect) = bench.post(&roll, json!({ "mode": "scoped_selected", "save": true })).await;
         assert_eq!(effect["status"], "completed", "{effect}");
         assert_eq!(bench.disk("a.md"), "1\n2\n3\n4\n5\n6\n7\n8\n9\nmine\n", "the user's line stays");
         // The last event of the job is its end; later ones are those of the session.
@@ -348,7 +396,7 @@ fn an_undo_never_puts_two_edits_of_one_line_side_by_side() {
                 let (_, list) = bench.get("/api/agent/checkpoints").await;
                 let id = list["checkpoints"][0]["checkpoint_id"].as_str().unwrap();
                 let path = format!("/api/agent/checkpoints/{id}/rollback");
-                assert_eq!(bench.post(&path, json!({ "mode": "hard_all" })).await.0, 200);
+                assert_eq!(bench.post(&path, json!({ "mode": "hard_all", "save": true })).await.0, 200);
             }
         }
         let (status, body) = bench.post("/api/agent/undo", Value::Null).await;

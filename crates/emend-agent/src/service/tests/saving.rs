@@ -112,7 +112,7 @@ fn a_decision_or_a_rollback_can_wait() {
         assert_eq!(bench.disk("a.md"), edited);
         let checkpoint = job.replace("job_", "cp_");
         let path = format!("/api/agent/checkpoints/{checkpoint}/rollback");
-        let (status, reply) = bench.post(&path, json!({ "mode": "hard_all", "save": false })).await;
+        let (status, reply) = bench.post(&path, json!({ "mode": "hard_all" })).await;
         assert_eq!((status, &reply["unsaved"]), (200, &json!(["a.md"])), "{reply}");
         assert_eq!(buffer(&bench).await, (BASE.to_owned(), edited, true));
         save(&bench, Value::Null).await;
