@@ -1,7 +1,8 @@
 /** Tells listeners what changes in an agent: edits, decisions, runs and its end. */
 
-import { type EmendError, isEmendError } from "../errors.js";
+import type { EmendError } from "../errors.js";
 import type { EventFeed } from "./event-feed.js";
+import { newestCursor } from "./newest-cursor.js";
 
 /** A change of an agent's state, as {@link Agent.subscribe} tells it. */
 export type AgentChange =
@@ -69,21 +70,9 @@ export class Changes {
   }
 
   #open(): void {
-    const feed = this.#follow(this.#newest());
+    const feed = this.#follow(newestCursor(this.#follow));
     this.#feed = feed;
     void this.#read(feed);
-  }
-
-  /** Returns the cursor of the newest event. An impossible cursor is answered with it. */
-  #newest(): number {
-    try {
-      void this.#follow(Number.MAX_SAFE_INTEGER).return();
-    } catch (error) {
-      const last = isEmendError(error, "resync_required") ? (error.data as { last?: unknown }).last : undefined;
-      if (typeof last !== "number") throw error;
-      return last;
-    }
-    return 0;
   }
 
   #stop(): void {

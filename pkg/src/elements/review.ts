@@ -5,13 +5,13 @@
  * focus goes to the hunk that takes the place.
  */
 
-import type { Agent } from "../agent/agent.js";
 import type { Hunk, ReviewFile } from "../agent/types.js";
 import { EmendError, isEmendError } from "../errors.js";
 import { messageOf } from "../exceptions.js";
+import { AgentElement } from "./agent-element.js";
 import { make, makeButton, revealed } from "./dom.js";
 import { type Decide, hunkView, nameHunk, showProblem } from "./hunk-view.js";
-import { adoptStyles } from "./styles.js";
+import { adoptStyles, REVIEW_STYLES } from "./styles.js";
 
 /** The events of {@link EmendReview}, by name. They bubble, also out of other shadow roots. */
 export interface EmendReviewEvents {
@@ -37,13 +37,8 @@ interface Drawn {
   readonly view: HTMLElement;
 }
 
-/** Node has no elements: there the module can be imported, but not used. */
-const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement);
-
 /** The element. Set its {@link agent}; it draws the review and follows it. */
-export class EmendReview extends Base {
-  #agent: Agent | undefined;
-  #stop: (() => void) | undefined;
+export class EmendReview extends AgentElement {
   #willDraw = false;
   #hunksMax = HUNKS_STEP;
   /** The headers of files by path. */
@@ -56,44 +51,20 @@ export class EmendReview extends Base {
   constructor() {
     super();
     const root = this.attachShadow({ mode: "open" });
-    adoptStyles(root);
+    adoptStyles(root, REVIEW_STYLES);
     this.#status.setAttribute("role", "status");
     root.append(this.#list, this.#status);
     root.addEventListener("keydown", (event) => this.#pressed(event as KeyboardEvent));
   }
 
-  /** The agent whose review is shown. */
-  get agent(): Agent | undefined {
-    return this.#agent;
-  }
-
-  set agent(agent: Agent | null | undefined) {
-    this.#agent = agent ?? undefined;
+  protected override changed(): void {
     this.#hunksMax = HUNKS_STEP;
-    this.#follow();
   }
 
-  connectedCallback(): void {
-    // Set before the class was registered, the property is on the object itself.
-    if (Object.hasOwn(this, "agent")) {
-      const { agent } = this;
-      delete (this as { agent?: unknown }).agent;
-      this.#agent = agent;
-    }
-    this.#follow();
-  }
-
-  disconnectedCallback(): void {
-    this.#stop?.();
-    this.#stop = undefined;
-  }
-
-  #follow(): void {
-    this.#stop?.();
-    this.#stop = undefined;
-    if (!this.isConnected) return;
+  protected override follow(): (() => void) | undefined {
+    let stop: (() => void) | undefined;
     try {
-      this.#stop = this.#agent?.subscribe(({ kind }) => {
+      stop = this.agent?.subscribe(({ kind }) => {
         if (kind !== "run") this.#drawSoon();
       });
     } catch (error) {
@@ -101,6 +72,7 @@ export class EmendReview extends Base {
       if (!isEmendError(error)) throw error;
     }
     this.#draw();
+    return stop;
   }
 
   /** Draws once for all changes of one turn. */
@@ -115,7 +87,7 @@ export class EmendReview extends Base {
 
   #files(): readonly ReviewFile[] {
     try {
-      return this.#agent?.review().files ?? [];
+      return this.agent?.review().files ?? [];
     } catch (error) {
       if (isEmendError(error)) return [];
       throw error;
@@ -198,7 +170,7 @@ export class EmendReview extends Base {
   }
 
   readonly #decide: Decide = (id, decision, insists) => {
-    const agent = this.#agent;
+    const { agent } = this;
     if (agent === undefined) return;
     const decided =
       decision === "keep"
@@ -211,7 +183,7 @@ export class EmendReview extends Base {
   };
 
   async #decideAll(path: string, decision: "keep" | "reject"): Promise<void> {
-    const agent = this.#agent;
+    const { agent } = this;
     if (agent === undefined) return;
     const idsIn = (files: readonly ReviewFile[]): string[] =>
       (files.find((file) => file.path === path)?.hunks ?? []).map(({ id }) => id);

@@ -340,7 +340,7 @@ export class RemoteCore implements Own {
 
   async goBack(run: number): Promise<void> {
     const checkpoint = await this.#checkpoint(run);
-    await this.#client.call("RollBack", { checkpoint_id: checkpoint, body: { mode: "hard_all" } });
+    await this.#client.call("RollBack", { checkpoint_id: checkpoint, body: { mode: "hard_all", save: true } });
     this.#step({ kind: "go back", path: "" });
   }
 

@@ -1,0 +1,42 @@
+/** Cards that wait for the user: questions about tool calls, and questions of the model. */
+
+import type { ApprovalAnswer, ApprovalRequest } from "../host/types.js";
+import { make, makeButton, revealed } from "./dom.js";
+import type { Question } from "./transcript.js";
+
+/** Creates the card of a tool call that needs the user's decision. It shows all of the call. */
+export function approvalCard(request: ApprovalRequest, answer: (answer: ApprovalAnswer) => void): HTMLElement {
+  const card = newCard(`The agent wants to call ${request.tool_name}.`);
+  const shown = request.detail ?? (Object(request.arguments) as Record<string, unknown>);
+  for (const [name, value] of Object.entries(shown)) {
+    if (value === null || value === undefined) continue;
+    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+    const content = make("pre", "", revealed(text));
+    content.tabIndex = 0;
+    content.setAttribute("aria-label", name);
+    card.append(make("p", "", `${name}:`), content);
+  }
+  const button = (text: string, given: ApprovalAnswer): HTMLButtonElement =>
+    makeButton("choice", text, `${text}: ${revealed(request.tool_name)}`, () => answer(given));
+  const buttons = [button("Allow", "allow"), button("Always allow", "always"), button("Deny", "deny")];
+  card.append(make("div", "choices", ...buttons));
+  return card;
+}
+
+/** Creates the card of a question of the model. Free text goes into the message box. */
+export function questionCard({ text, options }: Question, answer: (option: string) => void): HTMLElement {
+  const card = newCard(text);
+  const buttons = options.map((option) =>
+    makeButton("choice", revealed(option), revealed(option), () => answer(option)),
+  );
+  if (buttons.length > 0) card.append(make("div", "choices", ...buttons));
+  return card;
+}
+
+function newCard(text: string): HTMLElement {
+  const card = make("div", "card", make("p", "", revealed(text)));
+  card.setAttribute("part", "card");
+  card.setAttribute("role", "group");
+  card.setAttribute("aria-label", revealed(text));
+  return card;
+}
