@@ -161,7 +161,9 @@ async fn open(
         Some(source) if origin.forks => Session::fork(options, store, &source.id, args.turns).await,
         Some(source) => Session::resume(options, store, &source.id).await,
     };
-    opened.map_err(Failure::from)
+    let session = opened?;
+    session.restore_reads();
+    Ok(session)
 }
 
 fn session_options(

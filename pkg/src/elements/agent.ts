@@ -85,7 +85,7 @@ export class EmendAgent extends AgentElement {
         this.#remove(card);
         resolve(answer);
       });
-      this.#cards.append(card);
+      this.#addCard(card);
     });
 
   protected override changed(): void {
@@ -158,7 +158,7 @@ export class EmendAgent extends AgentElement {
     if (question !== undefined) {
       const card = questionCard(question, (option) => this.#start(option));
       card.classList.add("question");
-      this.#cards.append(card);
+      this.#addCard(card);
     }
   }
 
@@ -230,6 +230,12 @@ export class EmendAgent extends AgentElement {
     if (!isEmendError(error)) throw error;
     this.#notice.textContent = error.message;
     this.dispatchEvent(new CustomEvent<EmendError>("emend-error", { bubbles: true, composed: true, detail: error }));
+  }
+
+  #addCard(card: Element): void {
+    const atEnd = this.#isAtEnd();
+    this.#cards.append(card);
+    this.#scroll(atEnd);
   }
 
   /** Removes a card. The focus goes from it to the message box. */

@@ -4,23 +4,33 @@ import type { ApprovalAnswer, ApprovalRequest } from "../host/types.js";
 import { make, makeButton, revealed } from "./dom.js";
 import type { Question } from "./transcript.js";
 
+/** The parts of a tool's preview that say what the call would do. */
+const TELLING = ["command", "fileDiff"];
+
 /** Creates the card of a tool call that needs the user's decision. It shows all of the call. */
 export function approvalCard(request: ApprovalRequest, answer: (answer: ApprovalAnswer) => void): HTMLElement {
   const card = newCard(`The agent wants to call ${request.tool_name}.`);
-  const shown = request.detail ?? (Object(request.arguments) as Record<string, unknown>);
-  for (const [name, value] of Object.entries(shown)) {
-    if (value === null || value === undefined) continue;
-    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-    const content = make("pre", "", revealed(text));
-    content.tabIndex = 0;
-    content.setAttribute("aria-label", name);
-    card.append(make("p", "", `${name}:`), content);
-  }
+  const detail = request.detail ?? {};
+  for (const name of TELLING) if (typeof detail[name] === "string") card.append(block(name, detail[name]));
+  const rest = JSON.stringify(request.arguments, null, 2) ?? "";
+  const all = make("details", "", make("summary", "", "All arguments"), block("All arguments", rest));
+  // Without a preview the arguments are all that there is.
+  all.open = card.querySelector("pre") === null;
+  card.append(all);
   const button = (text: string, given: ApprovalAnswer): HTMLButtonElement =>
     makeButton("choice", text, `${text}: ${revealed(request.tool_name)}`, () => answer(given));
   const buttons = [button("Allow", "allow"), button("Always allow", "always"), button("Deny", "deny")];
   card.append(make("div", "choices", ...buttons));
   return card;
+}
+
+function block(name: string, text: string): HTMLElement {
+  const content = make("pre", "", revealed(text));
+  // A long text scrolls, also by keys.
+  content.tabIndex = 0;
+  content.setAttribute("role", "region");
+  content.setAttribute("aria-label", name);
+  return content;
 }
 
 /** Creates the card of a question of the model. Free text goes into the message box. */

@@ -33,7 +33,7 @@ h3 { font: inherit; font-weight: 600; margin: 0; overflow-wrap: anywhere; }
 /** The styles of `<emend-agent>`. */
 export const AGENT_STYLES = `
 :host { display: flex; flex-direction: column; min-height: 0; }
-.log { flex: 1 1 auto; min-height: 0; overflow-y: auto; padding: 8px; }
+.log { flex: 1 1 0; min-height: 4em; overflow-y: auto; padding: 8px; }
 .row { margin: 0 0 8px; overflow-wrap: anywhere; white-space: pre-wrap; content-visibility: auto; contain-intrinsic-size: auto 3em; }
 .row.user { border-left: 3px solid var(--focus); padding-left: 8px; }
 .row.problem { border-left: 3px solid var(--problem); padding-left: 8px; }
@@ -41,10 +41,11 @@ export const AGENT_STYLES = `
 summary { cursor: pointer; color: var(--quiet); white-space: normal; min-height: 24px; }
 pre { margin: 4px 0 0; padding: 6px 8px; max-height: 20em; overflow: auto; font: 13px/1.5 ui-monospace, monospace; white-space: pre-wrap;
   background: var(--emend-code, light-dark(#f5f5f5, #2a2a2a)); }
-.card { border: 1px solid var(--line); border-radius: 6px; padding: 8px; margin: 0 8px 8px; max-height: 50%; overflow: auto; }
+.cards { flex: 0 1 auto; min-height: 0; max-height: 60%; overflow: auto; }
+.card { border: 1px solid var(--line); border-radius: 6px; padding: 8px; margin: 0 8px 8px; }
 .card p { margin: 0 0 6px; overflow-wrap: anywhere; }
 .choices, form { display: flex; flex-wrap: wrap; gap: 8px; }
-form { padding: 8px; border-top: 1px solid var(--line); align-items: flex-end; }
+form { flex: none; padding: 8px; border-top: 1px solid var(--line); align-items: flex-end; }
 .notice:not(:empty) { padding: 0 8px 8px; color: var(--problem); overflow-wrap: anywhere; }
 textarea { flex: 1 1 12em; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: 6px; padding: 6px 8px;
   resize: vertical; min-height: 2.6em; box-sizing: border-box; }

@@ -6,7 +6,7 @@ import { servePackage } from "../browser.mjs";
 
 /** In a page: the element over an agent whose model gives `answers`, one for each request. */
 async function openAgent(answers) {
-  const { Agent } = await import("emend");
+  const { Agent, memoryStore } = await import("emend");
   const { defineAgent } = await import("emend/elements");
   const left = [...answers];
   const provider = {
@@ -30,7 +30,7 @@ async function openAgent(answers) {
   defineAgent();
   const element = document.createElement("emend-agent");
   const files = { "a.txt": "one\ntwo\n" };
-  const options = { files, model: { provider }, questions: true };
+  const options = { files, model: { provider }, questions: true, store: memoryStore() };
   const agent = await Agent.create({ ...options, approve: element.approve });
   element.agent = agent;
   document.body.append(element);
@@ -59,6 +59,11 @@ async function withAgent(page, answers, work) {
   }
 }
 
+/** Returns the texts of rows, and of a tool call its summary. */
+function textsOf(rows) {
+  return rows.evaluateAll((all) => all.map((row) => (row.querySelector("summary") ?? row).textContent));
+}
+
 export const tests = {
   "agent element: a task is sent, its call is allowed, and the conversation shows both as text": ({ page }) =>
     withAgent(page, [[text("I edit it. <b>"), EDIT], [text("Done.")]], async ({ rows, row, box, cards }) => {
@@ -72,10 +77,12 @@ export const tests = {
       await page.getByRole("button", { name: "Allow: edit_file", exact: true }).click();
       await row("Done.");
       assert.equal(await cards.count(), 0);
-      assert.deepEqual(
-        (await rows.allInnerTexts()).map((shown) => shown.replace("\n", "")),
-        ["You: edit the file", "Agent: I edit it. <b>", "edit_file a.txt", "Agent: Done."],
-      );
+      assert.deepEqual(await textsOf(rows), [
+        "You: edit the file",
+        "Agent: I edit it. <b>",
+        "edit_file a.txt",
+        "Agent: Done.",
+      ]);
       assert.equal(await page.evaluate(() => globalThis.panel.agent.review().files.length), 1);
       const tool = page.locator("emend-agent details");
       await tool.locator("summary").click();
@@ -162,7 +169,7 @@ export const tests = {
         document.body.append(element);
       });
       await row("First answer.");
-      assert.deepEqual(await rows.allInnerTexts(), ["You: first task", "Agent: First answer."]);
+      assert.deepEqual(await textsOf(rows), ["You: first task", "Agent: First answer."]);
       await page.evaluate(() => globalThis.panel.agent.newSession());
       await page.waitForFunction(() => globalThis.panel.element.shadowRoot.querySelectorAll(".row").length === 0);
       await page.evaluate(() => void globalThis.panel.agent.run("other task").result);

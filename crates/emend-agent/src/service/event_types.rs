@@ -85,7 +85,11 @@ pub const EVENT_TYPES: &[EventType] = &[
         "service",
         "A model call ended. `stop_reason`, `tool_calls`, `n_proposed_edits` (of all calls that write), `raw_usage`.",
     ),
-    row("tool.call.requested", "TOOL_CALL_START", "A tool call begins. `tool_call_id`, `tool`, `arguments`."),
+    row(
+        "tool.call.requested",
+        "TOOL_CALL_START",
+        "A tool call begins. `tool_call_id`, `name`, `tool` (the same name), `arguments`.",
+    ),
     row("tool.call.output", "TOOL_CALL_OUTPUT_DELTA", "A running tool printed text. `tool_call_id`, `delta`."),
     row(
         "tool.call.completed",
@@ -116,7 +120,11 @@ pub const EVENT_TYPES: &[EventType] = &[
         "The pending edits changed: by the agent (`file_path`, `revision`, `pending_hunks`) or by the user (`by`, `revision`). For a job that has ended it is an event of the session, with `job_id`.",
     ),
     row("apply.started", "service", "The user applies hunks. `accepted_hunk_ids`."),
-    row("apply.completed", "service", "The accepted hunks are on disk. `applied_files`."),
+    row(
+        "apply.completed",
+        "service",
+        "The accepted hunks are on disk, except in the files of `unsaved`, which wait for a save. `applied_files`, `unsaved`.",
+    ),
     row(
         "conflict.detected",
         "service",

@@ -27,7 +27,7 @@ pub(super) async fn check_can_start(inner: &Inner, session: &SessionRecord) -> A
 }
 
 /// Returns the part of a budget that is used up.
-fn used_up(budget: &Budget, spent: &Spent) -> Option<&'static str> {
+pub(super) fn used_up(budget: &Budget, spent: &Spent) -> Option<&'static str> {
     let over = |limit: u64, used: u64| limit > 0 && used >= limit;
     if over(budget.tokens, spent.total_tokens) {
         Some("tokens")

@@ -95,14 +95,14 @@ impl Inner {
         }
     }
 
-    /// Returns whether an agent works in a session: in this process, or in any if several servers share the jobs.
+    /// Returns whether an agent works in a session, or waits for the user.
     pub(super) async fn is_at_work(&self, session: &SessionRecord) -> ApiResult<bool> {
         if self.slot(&session.session_id).running.lock().is_some() {
             return Ok(true);
         }
-        match (self.shared_jobs(), &session.last_job_id) {
-            (Some(_), Some(id)) => Ok(self.store.job(id).await?.is_some_and(|job| job.status.holds_slot())),
-            _ => Ok(false),
+        match &session.last_job_id {
+            Some(id) => Ok(self.store.job(id).await?.is_some_and(|job| job.status.holds_slot())),
+            None => Ok(false),
         }
     }
 
@@ -229,6 +229,7 @@ impl Inner {
             Some(_) => Session::resume(options, store, id).await?,
             None => Session::with_id(options, id.clone()).with_store(store),
         };
+        session.restore_reads();
         gate.watch(&session);
         let notes = has_canvas.then(Shared::default);
         let agent = Agent { session, desk, routes, steps, notes, mode };

@@ -66,8 +66,8 @@ pub use limits::{LIMITS, LimitInfo, ServiceLimits};
 pub use provider_step::{CanonicalCall, ProviderStepResult, RawUsage, StopReason};
 pub use records::{
     Applying, Budget, CanvasFlags, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobControl,
-    JobDecision, JobRecord, JobStatus, OpenApproval, Question, Rewinding, Rewound, RollingBack, SessionRecord, SessionStatus, Spent,
-    ToolSet, WorkMode,
+    JobDecision, JobRecord, JobStatus, OpenApproval, Question, Rewinding, Rewound, RollingBack, SessionRecord,
+    SessionStatus, Spent, ToolSet, WorkMode,
 };
 pub use review_body::{ReviewBody, ReviewFileBody, ReviewHunkBody, ReviewLineBody};
 pub use review_requests::{

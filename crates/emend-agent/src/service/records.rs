@@ -113,7 +113,7 @@ pub struct Comment {
     pub comment_id: String,
     /// Path of the file.
     pub file_path: String,
-    /// First line, from 1, in the visible text when the comment was made.
+    /// First line, from 1, in the visible text. It moves with the lines.
     pub start_line: u64,
     /// Last line.
     pub end_line: u64,
@@ -123,7 +123,8 @@ pub struct Comment {
     pub text: String,
     /// Whether the comment was sent to the agent.
     pub sent: bool,
-    /// Whether the lines of the snippet are no longer in the file.
+    /// Whether the file no longer has the lines of the snippet, one after another. The line numbers are then those at the
+    /// time of the comment.
     #[serde(default)]
     pub stale: bool,
     /// Time of the comment.

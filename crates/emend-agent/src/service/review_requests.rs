@@ -16,7 +16,8 @@ pub struct ApplyRequest {
     pub job_id: String,
     /// Hunks to accept. The job's other pending hunks are rejected.
     pub accepted_hunk_ids: Vec<String>,
-    /// Revision of the review that the user saw; that at the end of the job if absent.
+    /// Revision of the review that the user saw. If a file of the job has changed since, the application is refused. Absent:
+    /// not checked; the ids of hunks name the same edits at any revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review_revision: Option<u64>,
     /// Whether hunks that do not overlap with a change on disk are applied in spite of it.

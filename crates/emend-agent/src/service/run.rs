@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::api::{ApiError, ApiResult};
 use super::changes::Changes;
+use super::idle::used_up;
 use super::inner::Inner;
 use super::recorder::{Recorder, Waiting};
 use super::records::{
@@ -468,12 +469,14 @@ async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
     let files = if has_pending { inner.pending_files(&end.runs) } else { Vec::new() };
     let now = inner.now();
     inner
-        .change_job(&task.job_id, |_, job, changes| {
+        .change_job(&task.job_id, |session, job, changes| {
             task.check(job)?;
             job.approvals.clear();
             job.control = JobControl { n_waits: job.control.n_waits, ..JobControl::default() };
             job.answer.clone_from(&end.answer);
-            if let (EndReason::AwaitingInput, Some(question)) = (end.reason, end.question) {
+            let question = end.question.filter(|_| end.reason == EndReason::AwaitingInput);
+            let limit = question.as_ref().and_then(|_| used_limit(session, job));
+            if let (Some(question), None) = (question, &limit) {
                 job.n_questions += 1;
                 let question = Question { question_id: format!("q_{}", job.n_questions), ..question };
                 changes.event(job, "clarification.requested", serde_json::to_value(&question).unwrap_or_default());
@@ -492,14 +495,24 @@ async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
                 changes.event(job, "diff.generated", json!({ "files": files, "review_revision": revision }));
             }
             job.is_rerunning = false;
-            match end.reason {
-                EndReason::Natural | EndReason::AwaitingInput if has_pending => job.status = JobStatus::AwaitingReview,
-                EndReason::Natural | EndReason::AwaitingInput => complete(job, changes, now),
-                EndReason::Aborted => {
+            match (end.reason, limit) {
+                // Nothing is left to go on with after the answer.
+                (EndReason::AwaitingInput, Some((limit, max))) => {
+                    let data = json!({ "limit": limit, "max": max });
+                    changes.event(job, "limit.reached", data.clone());
+                    let message = format!("the budget of {limit} is used up, so the agent's question is not asked");
+                    let error = ApiError::new(Code::LimitReached, message).with_data(data).body();
+                    end_with(job, changes, JobStatus::Failed, now, Some(error));
+                }
+                (EndReason::Natural | EndReason::AwaitingInput, _) if has_pending => {
+                    job.status = JobStatus::AwaitingReview;
+                }
+                (EndReason::Natural | EndReason::AwaitingInput, _) => complete(job, changes, now),
+                (EndReason::Aborted, _) => {
                     let error = (*inner.is_closing.lock()).then(shut_down);
                     end_with(job, changes, JobStatus::Cancelled, now, error);
                 }
-                reason => {
+                (reason, _) => {
                     let error = end.error.unwrap_or_else(|| error_of(reason));
                     end_with(job, changes, JobStatus::Failed, now, Some(error));
                 }
@@ -509,6 +522,18 @@ async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
         })
         .await?;
     Ok(())
+}
+
+/// Returns a limit of a job, or of its session, that is used up, with its value.
+fn used_limit(session: &SessionRecord, job: &JobRecord) -> Option<(&'static str, Value)> {
+    let n_calls = job.n_tool_calls - job.n_tool_calls_before;
+    if job.max_tool_calls > 0 && n_calls >= job.max_tool_calls {
+        return Some(("tool_calls", json!(job.max_tool_calls)));
+    }
+    let budgets = [(&session.job_budget, &job.usage), (&session.budget, &session.spent)];
+    let (budget, limit) =
+        budgets.into_iter().find_map(|(budget, used)| used_up(budget, used).map(|limit| (budget, limit)))?;
+    Some((limit, serde_json::to_value(budget).unwrap_or_default()[limit].take()))
 }
 
 /// Returns the reason of a job that ended with the service.

@@ -122,7 +122,8 @@ impl Inner {
             };
             if let Some(files) = files {
                 job.control.applying = None;
-                changes.event(job, "apply.completed", json!({ "applied_files": files }));
+                let unsaved = self.unsaved_of(&files);
+                changes.event(job, "apply.completed", json!({ "applied_files": files, "unsaved": unsaved }));
             }
             changes.event(job, "review.updated", json!({ "by": what, "revision": self.workspace.revision() }));
             if is_decided {
@@ -133,6 +134,12 @@ impl Inner {
         })
         .await?;
         Ok(())
+    }
+
+    /// Returns the files of an application that wait for a save.
+    pub(super) fn unsaved_of(&self, files: &[AppliedFileBody]) -> Vec<String> {
+        let is_applied = |path: &String| files.iter().any(|file| file.file_path == *path);
+        self.unsaved().into_iter().filter(is_applied).collect()
     }
 
     /// Returns the result of an application that another process began, if it had an effect.

@@ -77,12 +77,33 @@ pub(super) fn lines_of(text: &str, start: Option<u64>, end: Option<u64>) -> Stri
     text.split_inclusive('\n').skip(start - 1).take(end.saturating_sub(start - 1)).collect()
 }
 
+/// Returns the first and last line, counted from 1, at which a text has the lines of `snippet`: the place next to line
+/// `start`. `None` if it has them nowhere.
+pub(super) fn place_of(text: &str, snippet: &str, start: u64) -> Option<(u64, u64)> {
+    let (lines, wanted): (Vec<&str>, Vec<&str>) = (text.lines().collect(), snippet.lines().collect());
+    let places = lines.windows(wanted.len().max(1)).enumerate().filter(|(_, found)| *found == wanted);
+    let first = places.map(|(at, _)| at as u64 + 1).min_by_key(|first| first.abs_diff(start))?;
+    Some((first, first + wanted.len() as u64 - 1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::service::records::ContextKind;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn a_comment_follows_its_lines() {
+        let check = |text, snippet, start, expected| assert_eq!(place_of(text, snippet, start), expected, "{text:?}");
+        check("one\ntwo\nthree\n", "two\n", 2, Some((2, 2)));
+        check("new\none\ntwo\nthree\n", "two\nthree\n", 2, Some((3, 4)));
+        check("5five\nsix\n", "five\n", 1, None);
+        check("x\n}\ny\n}\nz\n}\n", "}\n", 5, Some((4, 4)));
+        check("one\r\ntwo", "two\n", 1, Some((2, 2)));
+        check("", "two\n", 1, None);
+        check("one\ntwo\n", "one\ntwo\nthree\n", 1, None);
+    }
 
     #[test]
     fn context_is_fenced_by_more_backticks_than_it_has() {

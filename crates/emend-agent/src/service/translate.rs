@@ -17,9 +17,10 @@ pub(super) fn translate(kind: &EventKind) -> Option<(&'static str, Value)> {
         EventKind::ReasoningStart {} => ("reasoning.started", json!({})),
         EventKind::ReasoningDelta { delta } => ("reasoning.delta", json!({ "delta": delta })),
         EventKind::ReasoningEnd { text } => ("reasoning.completed", json!({ "text": text })),
-        EventKind::ToolCallStart { call_id, tool_name, arguments } => {
-            ("tool.call.requested", json!({ "tool_call_id": call_id, "tool": tool_name, "arguments": arguments }))
-        }
+        EventKind::ToolCallStart { call_id, tool_name, arguments } => (
+            "tool.call.requested",
+            json!({ "tool_call_id": call_id, "name": tool_name, "tool": tool_name, "arguments": arguments }),
+        ),
         EventKind::ToolCallOutputDelta { call_id, delta } => {
             ("tool.call.output", json!({ "tool_call_id": call_id, "delta": delta }))
         }

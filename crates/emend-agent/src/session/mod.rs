@@ -14,6 +14,7 @@ mod options;
 mod persistence;
 mod run;
 mod run_loop;
+mod seen;
 mod steps;
 mod subagents;
 

@@ -71,9 +71,9 @@ impl Workspace {
     ) -> Result<Applied, ReviewError> {
         let _writing = self.enter().await?;
         let mut accepted: BTreeMap<FilePath, Accepted> = BTreeMap::new();
-        for id in accepted_hunk_ids {
-            let (path, changes) = self.changes_of(id)?;
-            accepted.entry(path).or_default().push((id.clone(), changes));
+        for id in self.with_other_halves(accepted_hunk_ids.to_vec(), |_| true) {
+            let (path, changes) = self.changes_of(&id)?;
+            accepted.entry(path).or_default().push((id, changes));
         }
         for path in self.pending_files(runs) {
             accepted.entry(path).or_default();
@@ -85,7 +85,7 @@ impl Workspace {
         let (mut applied, mut logs, mut contested) = (Applied::default(), Vec::new(), Vec::new());
         for (path, hunks) in accepted {
             let mut log = self.log_of(&path).await?;
-            let file = settle(&path, &mut log, hunks, &run_names(runs), (Origin::User, self.clock.now_ms()))
+            let file = settle(&path, &mut log, hunks, &run_names(runs), self.clock.now_ms())
                 .map_err(|refused| self.apply_error(&path, &log, refused))?;
             if !file.conflicts.is_empty() {
                 contested.push(path.clone());
@@ -145,8 +145,8 @@ impl Workspace {
 
     /// Rejects the pending hunks of `runs` in some files, so that the agent can propose them anew.
     ///
-    /// Lines of the user stay, also those that depend on a rejected hunk. The withdrawal is a step of the agent: the user's
-    /// undo skips it.
+    /// A hunk inside which the user has edited stays: the disk has a part of it, and its old lines would return beside
+    /// those of the user. The withdrawal is a step of the agent: the user's undo skips it.
     ///
     /// # Errors
     ///
@@ -158,7 +158,9 @@ impl Workspace {
         for path in files {
             self.visible(path).await?;
             let mut log = self.log_of(path).await?;
-            settle(path, &mut log, Vec::new(), &run_names(runs), (Origin::Agent, self.clock.now_ms()))
+            let reject = withdrawable(&log, &run_names(runs));
+            rejectable(&log, &reject)
+                .and_then(|()| log.settle(&[], &reject, Origin::Agent, self.clock.now_ms()).map_err(Refused::Decision))
                 .map_err(|refused| self.apply_error(path, &log, refused))?;
             logs.push((path.clone(), log));
         }
@@ -238,7 +240,7 @@ fn settle(
     log: &mut LineLog,
     hunks: Accepted,
     runs: &[String],
-    (by, at_ms): (Origin, u64),
+    at_ms: u64,
 ) -> Result<AppliedFile, Refused> {
     let (mut accept, mut named, mut conflicts) = (Vec::new(), Vec::new(), Vec::new());
     let mut applied_hunks = 0;
@@ -256,15 +258,29 @@ fn settle(
     let accept = with_needed(log, accept);
     let is_other = |id: &ChangeId| !named.contains(id) && !accept.contains(id);
     let rejected_hunks = pending(log, Some(runs)).filter(|hunk| hunk.change_ids.iter().all(is_other)).count();
+    let reject: Vec<ChangeId> = pending_of(log, runs).filter(is_other).collect();
+    rejectable(log, &reject)?;
+    log.settle(&accept, &reject, Origin::User, at_ms).map_err(Refused::Decision)?;
+    Ok(AppliedFile { file_path: path.clone(), applied_hunks, rejected_hunks, conflicts })
+}
+
+/// Returns the pending changes of the agent in `runs`.
+fn pending_of(log: &LineLog, runs: &[String]) -> impl Iterator<Item = ChangeId> {
     let of_runs = |id: &ChangeId| {
         log.change(*id).is_some_and(|change| change.origin == Origin::Agent && runs.contains(&change.meta.run))
     };
-    let reject: Vec<ChangeId> = log.pending().into_iter().filter(|id| is_other(id) && of_runs(id)).collect();
+    log.pending().into_iter().filter(of_runs)
+}
+
+/// Returns the pending changes of `runs` on which no change of the user depends.
+fn withdrawable(log: &LineLog, runs: &[String]) -> Vec<ChangeId> {
+    let is_users = |id: &ChangeId| log.change(*id).is_some_and(|change| change.origin == Origin::User);
+    pending_of(log, runs).filter(|id| !log.dependents(&[*id]).iter().any(is_users)).collect()
+}
+
+/// Checks that no live changes of the agent depend on changes to reject.
+fn rejectable(log: &LineLog, reject: &[ChangeId]) -> Result<(), Refused> {
     let is_agents = |id: &ChangeId| log.change(*id).is_some_and(|change| change.origin == Origin::Agent);
-    let later: Vec<ChangeId> = log.dependents(&reject).into_iter().filter(is_agents).collect();
-    if !later.is_empty() {
-        return Err(Refused::Needed(later));
-    }
-    log.settle(&accept, &reject, by, at_ms).map_err(Refused::Decision)?;
-    Ok(AppliedFile { file_path: path.clone(), applied_hunks, rejected_hunks, conflicts })
+    let later: Vec<ChangeId> = log.dependents(reject).into_iter().filter(is_agents).collect();
+    if later.is_empty() { Ok(()) } else { Err(Refused::Needed(later)) }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use emend_edit::line_log::{ChangeId, DecisionError, DependentsPolicy, HunkId, LineLog, Origin, Status};
 
 use super::error::WorkspaceError;
-use super::review::{Review, ReviewError, ReviewHunk, n_pending};
-use super::state::Workspace;
+use super::review::{Review, ReviewError, ReviewFile, ReviewHunk, n_pending};
+use super::state::{Entry, Workspace};
 use super::steps::{Step, StepKind};
 use crate::environment::FilePath;
 
@@ -222,12 +222,43 @@ impl Workspace {
             Selection::All(path) => ids_of(self.review(), path),
             Selection::Runs(runs) => ids_of(self.review_of(Some(&runs)), None),
         };
+        let ids = self.with_other_halves(ids, is_pickable);
         let mut by_file: BTreeMap<FilePath, Vec<Pick>> = BTreeMap::new();
         for id in ids {
             let (path, changes) = self.changes_of(&id)?;
             by_file.entry(path).or_default().push(Pick { id, changes, lines: Vec::new() });
         }
         Ok(by_file)
+    }
+
+    /// Adds the other half of each pending rename of which `ids` has one half: the removal of the old path, or the file at the
+    /// new one. Apart, one half would lose the file, and the other one double it.
+    pub(super) fn with_other_halves(
+        &self,
+        mut ids: Vec<String>,
+        is_pickable: impl Fn(&ReviewHunk) -> bool,
+    ) -> Vec<String> {
+        let moves = |(to, entry): (&FilePath, &Entry)| Some((to.clone(), entry.moved_from.clone()?));
+        let moved: Vec<(FilePath, FilePath)> = self.state().files.iter().filter_map(moves).collect();
+        if moved.is_empty() {
+            return ids;
+        }
+        let review = self.review();
+        for (to, from) in moved {
+            let half = |path: &FilePath, operation| {
+                review.files.iter().find(|file| file.path == *path && file.operation == operation)
+            };
+            let (Some(made), Some(gone)) = (half(&to, "create"), half(&from, "delete")) else { continue };
+            let has = |file: &ReviewFile| file.hunks.iter().all(|hunk| ids.contains(&hunk.id));
+            let missing = match (has(made), has(gone)) {
+                (true, false) => gone,
+                (false, true) => made,
+                _ => continue,
+            };
+            let left = missing.hunks.iter().filter(|hunk| is_pickable(hunk) && !ids.contains(&hunk.id));
+            ids.extend(left.map(|hunk| hunk.id.clone()).collect::<Vec<_>>());
+        }
+        ids
     }
 
     /// Returns the edits that made a hunk, each once: the id of a tool call, or `CALL/NAME` for a

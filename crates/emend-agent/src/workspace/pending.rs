@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use emend_edit::line_log::{LoggedChange, Origin, Status};
+use emend_edit::line_log::{LineLog, LoggedChange, Origin, Status};
 
+use super::review::pending;
 use super::state::Workspace;
 use crate::environment::FilePath;
 
@@ -12,8 +13,7 @@ impl Workspace {
     #[must_use]
     pub fn runs_with_pending(&self) -> BTreeSet<u64> {
         let state = self.state();
-        let changes = state.files.values().flat_map(|entry| entry.log.changes());
-        let pending = changes.filter(|change| change.origin == Origin::Agent && change.status == Status::Pending);
+        let pending = state.files.values().flat_map(|entry| in_review(&entry.log));
         pending.filter_map(|change| change.meta.run.parse().ok()).collect()
     }
 
@@ -33,11 +33,9 @@ impl Workspace {
     #[must_use]
     pub fn pending_files(&self, runs: &[u64]) -> Vec<FilePath> {
         let runs: Vec<String> = runs.iter().map(u64::to_string).collect();
-        let is_pending = |change: LoggedChange| {
-            change.origin == Origin::Agent && change.status == Status::Pending && runs.contains(&change.meta.run)
-        };
+        let is_pending = |log| in_review(log).any(|change| runs.contains(&change.meta.run));
         let state = self.state();
-        let files = state.files.iter().filter(|(_, entry)| entry.log.changes().any(is_pending));
+        let files = state.files.iter().filter(|(_, entry)| is_pending(&entry.log));
         files.map(|(path, _)| path.clone()).collect()
     }
 
@@ -48,4 +46,14 @@ impl Workspace {
         let is_external = |change: LoggedChange| change.origin == Origin::External && change.meta.at_ms >= since_ms;
         state.files.get(path).is_some_and(|entry| entry.log.changes().any(is_external))
     }
+}
+
+/// Returns the pending changes of the agent that are in a hunk.
+///
+/// A line that the agent inserts and deletes again, or that the user deletes, leaves a change without a hunk: there is
+/// nothing to decide about it.
+fn in_review(log: &LineLog) -> impl Iterator<Item = LoggedChange> {
+    let hunks = if log.pending().is_empty() { Vec::new() } else { pending(log, None).collect() };
+    let changes = hunks.into_iter().flat_map(|hunk| hunk.change_ids).filter_map(|id| log.change(id));
+    changes.filter(|change| change.origin == Origin::Agent && change.status == Status::Pending)
 }

@@ -69,6 +69,13 @@ impl ReadTracker {
         inner.version
     }
 
+    /// Records what an earlier process of this session has shown: lines of a text with this hash, as this version.
+    pub fn restore(&self, path: &FilePath, hash: ContentHash, (from, to): (usize, usize), version: u64) {
+        let now = self.note(path, hash, from, to);
+        // Versions are not given twice.
+        self.inner().version = version.max(now - 1);
+    }
+
     /// Records that a call of this session wrote a text of `n_lines` with this hash; returns the new version. The
     /// session knows all lines that it wrote.
     pub fn note_write(&self, path: &FilePath, hash: ContentHash, n_lines: usize) -> u64 {

@@ -191,7 +191,15 @@ impl Workspace {
         let mut named: BTreeMap<FilePath, Vec<(String, Vec<ChangeId>)>> = BTreeMap::new();
         for id in &request.hunk_ids {
             let (path, changes) = self.changes_of(id)?;
-            named.entry(path).or_default().push((id.clone(), changes));
+            let state = self.state();
+            let of_runs = |id: &ChangeId| {
+                let change = state.files.get(&path).and_then(|entry| entry.log.change(*id));
+                change.is_some_and(|change| change.origin == Origin::Agent && names.contains(&change.meta.run))
+            };
+            if !changes.iter().all(of_runs) {
+                return Err(ReviewError::UnknownHunk { id: id.clone() });
+            }
+            named.entry(path.clone()).or_default().push((id.clone(), changes));
         }
         let is_wanted = |path: &FilePath| request.files.as_ref().is_none_or(|files| files.contains(path));
         let is_hard = request.mode == RollbackMode::HardAll;

@@ -25,6 +25,7 @@ impl Chat {
     pub(super) async fn reopen(&mut self, id: &str) -> Result<(), Failure> {
         let options = self.setup.options(&self.setup.selected)?;
         self.setup.session = Session::resume(options, Shared::clone(&self.setup.store), id).await?;
+        self.setup.session.restore_reads();
         Ok(())
     }
 }

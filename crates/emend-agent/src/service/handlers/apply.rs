@@ -56,13 +56,12 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
     };
     let applied_files = AppliedFileBody::list(applied);
     if job.status.is_terminal() {
-        let data = json!({ "applied_files": applied_files });
+        let data = json!({ "applied_files": applied_files, "unsaved": inner.unsaved_of(&applied_files) });
         inner.review_event(&job.job_id, "apply.completed", data).await?;
     }
     inner.settle_applied(&deciding, Application { job_id: &job.job_id, files: &applied_files }).await?;
     let status = inner.job(&wanted.job_id).await?.status;
-    let is_applied = |path: &String| applied_files.iter().any(|file| file.file_path == *path);
-    let unsaved = inner.unsaved().into_iter().filter(is_applied).collect();
+    let unsaved = inner.unsaved_of(&applied_files);
     Ok(ApplyReply { status, applied_files, unsaved })
 }
 

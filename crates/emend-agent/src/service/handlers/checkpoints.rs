@@ -49,13 +49,12 @@ fn summary(inner: &Inner, job: JobRecord) -> Option<CheckpointSummary> {
 }
 
 impl Inner {
-    /// Returns the job of a checkpoint that changed files.
+    /// Returns the job of a checkpoint. A job that changed nothing has one without files.
     async fn job_of_checkpoint(&self, id: &str) -> ApiResult<JobRecord> {
         let unknown = || ApiError::unknown("checkpoint", id);
         let job_id = format!("job_{}", id.strip_prefix("cp_").ok_or_else(unknown)?);
-        let job = self.store.job(&job_id).await?.ok_or_else(unknown)?;
-        let has_changes = self.workspace.runs().iter().any(|run| job.runs.contains(&run.run_id));
-        if has_changes { Ok(job) } else { Err(unknown()) }
+        let job = self.store.job(&job_id).await?.filter(|job| job.checkpoint_id.is_some());
+        job.ok_or_else(unknown)
     }
 
     async fn file(&self, path: &str) -> ApiResult<FilePath> {
@@ -189,6 +188,7 @@ impl Inner {
         deciding: &Deciding<'_>,
     ) -> ApiResult<()> {
         if outcome.is_ok() {
+            self.reopen("rollback").await?;
             self.settle_decision(deciding, "rollback").await?;
         }
         self.change_job(job_id, |session, job, changes| {

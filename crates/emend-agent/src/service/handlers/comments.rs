@@ -9,13 +9,17 @@ use crate::service::bodies::{CommentList, CommentRequest, RunReply, ToolConfig};
 use crate::service::driver::{self, JobOrigin, NewJob};
 use crate::service::inner::Inner;
 use crate::service::records::Comment;
-use crate::service::text::{lines_of, of_comments};
+use crate::service::text::{lines_of, of_comments, place_of};
 
-/// Returns the comments with their present staleness.
+/// Returns the comments at the present places of their lines. Those whose lines have changed are stale.
 async fn listed(inner: &Inner, mut comments: Vec<Comment>) -> CommentList {
     for comment in &mut comments {
-        let text = inner.workspace.text(&comment.file_path).await.ok().flatten();
-        comment.stale = !text.is_some_and(|text| text.contains(&comment.snippet));
+        let text = inner.workspace.text(&comment.file_path).await.ok().flatten().unwrap_or_default();
+        let place = place_of(&text, &comment.snippet, comment.start_line);
+        comment.stale = place.is_none();
+        if let Some((start, end)) = place {
+            (comment.start_line, comment.end_line) = (start, end);
+        }
     }
     let unsent = comments.iter().filter(|comment| !comment.sent).count() as u64;
     CommentList { comments, unsent }

@@ -157,9 +157,7 @@ pub(super) async fn decide(inner: &Inner, request: &ApiRequest) -> ApiResult<Rev
     };
     inner.settle_decision(&deciding, "decision").await?;
     let skipped_hunk_ids = match scope {
-        Some(Selection::All(path)) => {
-            contested(&review, |file| path.as_ref().is_none_or(|path| *path == file.path))
-        }
+        Some(Selection::All(path)) => contested(&review, |file| path.as_ref().is_none_or(|path| *path == file.path)),
         Some(Selection::Runs(runs)) => contested(&inner.workspace.review_of(Some(&runs)), |_| true),
         Some(Selection::Hunks(_)) | None => Vec::new(),
     };

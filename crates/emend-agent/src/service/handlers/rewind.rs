@@ -169,6 +169,7 @@ impl Inner {
         if let Some(agent) = agent {
             agent.session.rewind(plan.n_kept as usize).await?;
         }
+        self.reopen("rewind").await?;
         self.settle_decision(deciding, "rewind").await?;
         let data = json!({
             "job_id": plan.job_id,

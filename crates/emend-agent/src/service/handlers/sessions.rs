@@ -94,7 +94,13 @@ pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<SessionSnapshot> {
     let pending_review =
         if files.is_empty() { Value::Null } else { json!({ "files": files, "revision": inner.workspace.revision() }) };
     let seq = inner.store.events(&EventScope::All, u64::MAX, 0).await?.last;
-    Ok(SessionSnapshot { chat: chat(inner, id).await?, session: session.shown(), job: job.map(JobRecord::shown), pending_review, seq })
+    Ok(SessionSnapshot {
+        chat: chat(inner, id).await?,
+        session: session.shown(),
+        job: job.map(JobRecord::shown),
+        pending_review,
+        seq,
+    })
 }
 
 /// Returns the conversation: of the open agent, or as saved.

@@ -2,6 +2,7 @@
 
 mod bench_host;
 mod canvas;
+mod decided;
 mod ended;
 #[cfg(not(target_family = "wasm"))]
 mod host_tests;

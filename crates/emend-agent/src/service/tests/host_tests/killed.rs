@@ -284,3 +284,30 @@ fn a_call_whose_approval_was_lost_with_its_process_is_asked_about_again() {
         assert_eq!(state(&next).await["status"], "completed", "{}", state(&next).await);
     });
 }
+
+#[test]
+fn a_call_that_needs_an_earlier_read_is_asked_about_again_and_can_be_made() {
+    covers("service.resumed");
+    block_on(async {
+        let bench = Bench::recording(FILES);
+        let session = bench.session(json!({ "model": "script", "mode": "ask" })).await;
+        let read = ("read_file", json!({ "file_path": "a.md" }));
+        let write = ("write_file", json!({ "file_path": "a.md", "content": "written\n" }));
+        bench.script().push([Answer::Call(vec![read]), Answer::Call(vec![write])]);
+        let job = bench.run(&session, "write it anew").await;
+        bench.work_a_little(2_000).await;
+        let state = async |bench: &Bench| bench.get(&format!("/api/agent/jobs/{job}")).await.1;
+        let open = state(&bench).await["approvals"].clone();
+        assert_eq!(open.as_array().map(Vec::len), Some(1), "{open}");
+        bench.kill();
+        let next = bench.reload().await;
+        next.script().push([Answer::Say("Done.")]);
+        next.work_a_little(2_000).await;
+        assert_eq!(state(&next).await["approvals"], open, "{}", state(&next).await);
+        let allow = json!({ "tool_call_id": open[0]["tool_call_id"], "decision": "allow" });
+        assert_eq!(post(&next, &format!("/api/agent/jobs/{job}/approve"), allow).await, 200);
+        next.work_a_little(2_000).await;
+        assert_eq!(state(&next).await["status"], "completed", "{}", state(&next).await);
+        assert_eq!(next.disk("a.md"), "written\n");
+    });
+}
