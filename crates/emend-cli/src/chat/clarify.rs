@@ -78,10 +78,11 @@ impl ModelQuestion {
 
     /// Asks for the answer at prompts of its own; `None` if the user leaves.
     pub(super) fn ask<O: Write>(&self, prompt: &mut Prompt, screen: &mut Screen<O>) -> Result<Option<String>, Failure> {
-        if !self.has_fields() {
-            return Ok(prompt.answer("Answer (empty to skip): ")?.map(|line| self.answer(&line)));
-        }
         let mut answers = Vec::new();
+        if !self.has_fields() || !self.options.is_empty() {
+            let Some(line) = prompt.answer("Answer (empty to skip): ")? else { return Ok(None) };
+            answers.push(self.answer(&line));
+        }
         for field in &self.fields {
             screen.print(&numbered(&field.options).collect::<Vec<_>>())?;
             let hint = if field.required { "" } else { " (empty to skip)" };
