@@ -9,6 +9,8 @@ import { launch } from "../e2e/browser.mjs";
 import { installPackage } from "./consumer.mjs";
 
 const TEST_MS = 180_000;
+/** Longest report of a failure: a comparison of bundles would fill the log. */
+const PROBLEM_CHARS = 4_000;
 
 const began = Date.now();
 const packed = await installPackage();
@@ -30,7 +32,9 @@ for (const file of (await readdir(new URL("./tests", import.meta.url))).sort()) 
     const problem = await attempt(test);
     totals[problem === null ? "passed" : "failed"] += 1;
     const line = `${number} ${name} (${secondsSince(start)} s)`;
-    console.log(problem === null ? `ok ${line}` : `not ok ${line}\n${problem.replace(/^/gm, "  ")}`);
+    console.log(
+      problem === null ? `ok ${line}` : `not ok ${line}\n${problem.slice(0, PROBLEM_CHARS).replace(/^/gm, "  ")}`,
+    );
   }
 }
 
