@@ -25,7 +25,7 @@ export async function installPackage() {
   const npm = (folder, ...args) => run("npm", args, { cwd: folder, shell: process.platform === "win32" });
   const { stdout } = await npm(PKG, "pack", "--json", "--ignore-scripts", "--pack-destination", CONSUMER);
   const [{ filename, size, entryCount }] = JSON.parse(stdout);
-  const quiet = ["--no-audit", "--no-fund", "--prefer-offline", "--silent"];
+  const quiet = ["--no-audit", "--no-fund", "--prefer-offline", "--no-package-lock", "--silent"];
   await npm(CONSUMER, "install", ...quiet, `./${filename}`);
   await cp(join(SUITE, "apps"), join(CONSUMER, "apps"), { recursive: true });
   await cp(join(PKG, "examples"), join(CONSUMER, "examples"), { recursive: true });
