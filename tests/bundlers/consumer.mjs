@@ -73,9 +73,9 @@ async function hashOf(file) {
     .digest("hex");
 }
 
-/** Returns the size of a file in bytes. */
-export async function sizeOf(...file) {
-  return (await stat(join(...file))).size;
+/** Returns the size of a file of the installed package in bytes. */
+export async function sizeOf(file) {
+  return (await stat(installed(file))).size;
 }
 
 /** Returns the path of a file of the installed package. */

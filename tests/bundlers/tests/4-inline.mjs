@@ -8,12 +8,16 @@ import { promisify } from "node:util";
 import * as esbuild from "esbuild";
 import { serve } from "../../e2e/browser.mjs";
 import { builders } from "../builders.mjs";
-import { CONSUMER, filesIn, modulesIn } from "../consumer.mjs";
+import { CONSUMER, filesIn, modulesIn, sizeOf } from "../consumer.mjs";
 import { assertOutcome, openPage, runPage } from "../pages.mjs";
 
 const APPS = join(CONSUMER, "apps");
 
 export const tests = {
+  async "emend/inline: the script has the core once, compressed"() {
+    const [script, core] = [await sizeOf("dist/inline-core.js"), await sizeOf("dist/core_bg.wasm")];
+    assert.ok(script < 0.6 * core, `${script} bytes for a core of ${core}`);
+  },
   async "emend/inline: Node reads no wasm file"() {
     const { stdout } = await promisify(execFile)(process.execPath, [join(APPS, "run-inline.mjs")], { cwd: CONSUMER });
     const { outcome, before, after } = JSON.parse(stdout);

@@ -34,4 +34,17 @@ export const tests = {
   // Before it had `MessageChannel` and `setImmediate`, and now.
   "workerd of 2025: the example of a worker": example("2025-01-01"),
   "workerd of 2026: the example of a worker": example("2026-11-01"),
+  async "workerd: every module of the package"(context) {
+    const out = join(CONSUMER, "built/workerd-all");
+    const modules = await buildWorker(join(CONSUMER, "apps/all-modules.mjs"), out);
+    assert.deepEqual(await modulesIn(out), { core: 1, edit: 1, llm: 1, offline: 1, service: 1, shell: 1 });
+    const worker = await startWorker(context, out, modules, "2025-01-01");
+    const response = await fetch(worker.url);
+    const text = await response.text();
+    assert.equal(response.status, 200, `${text}${worker.errors()}`);
+    const { hunks, models, command, service } = JSON.parse(text);
+    assert.deepEqual({ hunks, service }, { hunks: 1, service: 200 });
+    assert.ok(models > 0);
+    assert.match(command, /colour/);
+  },
 };
