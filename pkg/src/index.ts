@@ -1,51 +1,9 @@
-/** The public names of `emend`. Importing it loads nothing: {@link Agent.create} or {@link init} loads the core. */
+/** `emend`. Importing it loads nothing: {@link Agent.create} or {@link init} loads the core, by default from its file. */
 
-export { Agent } from "./agent/agent.js";
-export type { Canvas } from "./agent/canvas.js";
-export type { AgentChange } from "./agent/changes.js";
-export type { EventFeed } from "./agent/event-feed.js";
-export type { Files } from "./agent/files.js";
-export type * from "./agent/options.js";
-export type { Run } from "./agent/run.js";
-export type * from "./agent/types.js";
-export {
-  AbortError,
-  BusyError,
-  ClosedError,
-  ConfigError,
-  ConflictError,
-  EmendError,
-  type ErrorCode,
-  type ErrorDetails,
-  isEmendError,
-  NotInitializedError,
-  PanicError,
-  ProviderError,
-} from "./errors.js";
-export { fromDirectory, toDirectory } from "./files/directory.js";
-export type * from "./files/types.js";
-export { fromZip, toZip } from "./files/zip.js";
-export type {
-  CallOptions,
-  ExecOptions,
-  ExecResult,
-  ExecutionEnvironment,
-  FileStat,
-  FoundFile,
-  HostGlobOptions,
-  HostGrepOptions,
-  ListEntry,
-} from "./host/environment-types.js";
-export type * from "./host/types.js";
-export type {
-  CustomProvider,
-  Message,
-  ProviderEvent,
-  Request as ModelRequest,
-  Tool,
-  ToolContext,
-} from "./llm/types.js";
-export { indexedDbStore, memoryStore } from "./sessions/stores.js";
-export type * from "./sessions/types.js";
-export { type CoreInitOptions, init } from "./wasm/init.js";
-export type * from "./wasm/types.js";
+import { source } from "#wasm/core.js";
+import { coreModule } from "./wasm/core.js";
+
+export * from "./public.js";
+
+// A program that also imports `emend/inline` uses the core in the script, whichever comes first.
+coreModule.source ??= source;

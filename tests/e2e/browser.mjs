@@ -51,7 +51,11 @@ export async function serve(directory, pages = {}) {
 
 /** Serves the npm package with its tests. The page at `url` is empty and can import them. */
 export async function servePackage() {
-  const imports = { "#platform": "/dist/platform/browser.js", emend: "/dist/index.js" };
+  const imports = {
+    "#platform": "/dist/platform/browser.js",
+    "#wasm/": "/dist/wasm/files/",
+    emend: "/dist/index.js",
+  };
   for (const name of ["bind", "codemirror", "elements", "llm"]) imports[`emend/${name}`] = `/dist/${name}.js`;
   for (const name of ["commands", "language", "state", "streamparser", "view"]) {
     imports[`@codemirror/${name}`] = `/node_modules/@codemirror/${name}/dist/index.js`;

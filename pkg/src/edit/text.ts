@@ -76,8 +76,14 @@ function report(): Omit<TextEdit<never>, "text"> & { cuts: Uint32Array | undefin
   };
 }
 
-/** Frees texts that were collected without being closed. */
-const collected = new FinalizationRegistry<{ wasm: WasmInstance; id: number }>(({ wasm, id }) => free(wasm, id));
+/**
+ * Frees texts that were collected without being closed. Workers with a compatibility date before May 2025 have no such
+ * registry: there, a text that is not closed keeps its memory.
+ */
+const collected =
+  typeof FinalizationRegistry === "undefined"
+    ? undefined
+    : new FinalizationRegistry<{ wasm: WasmInstance; id: number }>(({ wasm, id }) => free(wasm, id));
 
 function free(wasm: WasmInstance, id: number): void {
   if (!wasm.isDead) wasm.call(() => glue.textFree(id));
@@ -98,7 +104,7 @@ export class Text {
   constructor(wasm: WasmInstance, id: number) {
     this.#wasm = wasm;
     this.#id = id;
-    collected.register(this, { wasm, id }, this);
+    collected?.register(this, { wasm, id }, this);
   }
 
   /** Length in UTF-8, in bytes. */
@@ -151,7 +157,7 @@ export class Text {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    collected.unregister(this);
+    collected?.unregister(this);
     free(this.#wasm, this.#id);
   }
 

@@ -1,4 +1,4 @@
-/** The wasm module of the agent: its glue, its address and its loader. */
+/** The wasm module of the agent: its glue, its default source and its loader. */
 
 import * as glue from "../core.js";
 import { LazyModule } from "./lazy-module.js";
@@ -7,5 +7,4 @@ export { glue };
 
 const NAME = { name: "the core", option: "await init({ wasm })", file: "emend/core.wasm" };
 
-// Bundlers recognise exactly this expression and copy the file.
-export const coreModule = new LazyModule(glue, NAME, () => new URL("../core_bg.wasm", import.meta.url));
+export const coreModule = new LazyModule(glue, NAME);

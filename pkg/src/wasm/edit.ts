@@ -1,5 +1,6 @@
-/** The wasm module of `emend/edit`: its glue, its address and its loader, and texts on their way into its memory. */
+/** The wasm module of `emend/edit`: its glue, its default source and its loader, and texts on their way into its memory. */
 
+import { source } from "#wasm/edit.js";
 import * as glue from "../edit-core.js";
 import { LazyModule } from "./lazy-module.js";
 
@@ -7,8 +8,7 @@ export { glue };
 
 const NAME = { name: "the module of `emend/edit`", option: "await load({ wasm })", file: "emend/edit.wasm" };
 
-// Bundlers recognise exactly this expression and copy the file.
-export const editModule = new LazyModule(glue, NAME, () => new URL("../edit-core_bg.wasm", import.meta.url));
+export const editModule = new LazyModule(glue, NAME, source);
 
 /** Returns the module's memory. After a panic it is a different object. */
 export const memory = (): WebAssembly.Memory => glue.roomMemory() as WebAssembly.Memory;

@@ -3,25 +3,29 @@
 import { NotInitializedError } from "../errors.js";
 import { compileWasm, type ModuleName, wrongModule } from "./compile.js";
 import { type Glue, WasmInstance } from "./instance.js";
-import type { InitOptions } from "./types.js";
+import type { InitOptions, WasmSource } from "./types.js";
 
 /** The JavaScript that wasm-bindgen generates for a module, before the module is loaded. */
 export interface LoadableGlue extends Glue {
   default(input: { module_or_path: WebAssembly.Module }): Promise<unknown>;
 }
 
+/** Returns the source of a module, or throws if it is unknown. */
+export type Source = () => WasmSource | PromiseLike<WasmSource>;
+
 /** A wasm module that is loaded when it is first needed. */
 export class LazyModule {
   readonly #glue: LoadableGlue;
   readonly #name: ModuleName;
-  readonly #url: () => URL;
+  /** The source if a caller names none. The entries of the package set that of the core. */
+  source: Source | undefined;
   #loading: Promise<void> | undefined;
   #instance: WasmInstance | undefined;
 
-  constructor(glue: LoadableGlue, name: ModuleName, url: () => URL) {
+  constructor(glue: LoadableGlue, name: ModuleName, source?: Source) {
     this.#glue = glue;
     this.#name = name;
-    this.#url = url;
+    this.source = source;
   }
 
   /** Loads the module unless it is loaded or loading. After a failure it can be called again. */
@@ -34,7 +38,7 @@ export class LazyModule {
   }
 
   async #load(options: InitOptions): Promise<void> {
-    const module = await compileWasm(this.#name, () => options.wasm ?? this.#url());
+    const module = await compileWasm(this.#name, () => options.wasm ?? (this.source as Source)());
     await this.#glue.default({ module_or_path: module }).catch((cause: unknown) => {
       throw wrongModule(this.#name, "the given module", cause);
     });

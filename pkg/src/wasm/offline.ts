@@ -1,9 +1,10 @@
 /**
- * The wasm module of the offline model: its glue, its address and its loader.
+ * The wasm module of the offline model: its glue, its default source and its loader.
  *
  * Import it dynamically, on the first request: programs with another model then load nothing of it.
  */
 
+import { source } from "#wasm/offline.js";
 import * as glue from "../offline-core.js";
 import { LazyModule } from "./lazy-module.js";
 
@@ -11,5 +12,4 @@ export { glue };
 
 const NAME = { name: "the offline model", option: 'model: { provider: "offline", wasm }', file: "emend/offline.wasm" };
 
-// Bundlers recognise exactly this expression and copy the file.
-export const offlineModule = new LazyModule(glue, NAME, () => new URL("../offline-core_bg.wasm", import.meta.url));
+export const offlineModule = new LazyModule(glue, NAME, source);

@@ -1,5 +1,6 @@
-/** The wasm module of `emend/service`, the agent with the review service: its glue, its address and its loader. */
+/** The wasm module of `emend/service`, the agent with the review service: its glue, its default source and its loader. */
 
+import { source } from "#wasm/service.js";
 import * as glue from "../service-core.js";
 import { LazyModule } from "./lazy-module.js";
 
@@ -11,5 +12,4 @@ const NAME = {
   file: "emend/service.wasm",
 };
 
-// Bundlers recognise exactly this expression and copy the file.
-export const serviceModule = new LazyModule(glue, NAME, () => new URL("../service-core_bg.wasm", import.meta.url));
+export const serviceModule = new LazyModule(glue, NAME, source);

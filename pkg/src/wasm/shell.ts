@@ -1,9 +1,10 @@
 /**
- * The wasm module of the emulated shell: its glue, its address and its loader.
+ * The wasm module of the emulated shell: its glue, its default source and its loader.
  *
  * Import it dynamically, on the first command: programs without a shell then load nothing of it.
  */
 
+import { source } from "#wasm/shell.js";
 import * as glue from "../shell-core.js";
 import { LazyModule } from "./lazy-module.js";
 
@@ -11,5 +12,4 @@ export { glue };
 
 const NAME = { name: "the emulated shell", option: "shell: { wasm }", file: "emend/shell.wasm" };
 
-// Bundlers recognise exactly this expression and copy the file.
-export const shellModule = new LazyModule(glue, NAME, () => new URL("../shell-core_bg.wasm", import.meta.url));
+export const shellModule = new LazyModule(glue, NAME, source);

@@ -10,6 +10,7 @@ const PACKAGE = fileURLToPath(new URL("../../../pkg", import.meta.url));
 // The resolutions that a bundler takes from the package's `imports` and `exports`.
 const IMPORTS = {
   "#platform": "/dist/platform/browser.js",
+  "#wasm/": "/dist/wasm/files/",
   emend: "/dist/index.js",
   "emend/edit": "/dist/edit.js",
   "emend/llm": "/dist/llm.js",

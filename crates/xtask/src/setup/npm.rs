@@ -1,4 +1,4 @@
-//! npm packages: the build tools, and those of the package, the page and the end-to-end tests.
+//! npm packages: the build tools, and those of the package, the page and the tests in Node.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub(crate) fn packages(repo: &Repo) -> Result<Vec<Package>> {
         std::fs::copy(&source, tools.join(file)).with_context(|| source.display().to_string())?;
     }
     let mut packages = vec![Package { folder: tools, name: "build tools".to_owned() }];
-    for name in ["pkg", "web", "tests/e2e", "tests/http"] {
+    for name in ["pkg", "web", "tests/e2e", "tests/http", "tests/bundlers"] {
         let folder = repo.path(name);
         if folder.join("package.json").is_file() {
             packages.push(Package { folder, name: name.to_owned() });

@@ -79,7 +79,7 @@ const fn after(needs: &'static [&'static str], step: Step) -> Step {
 }
 
 /// All steps. Inside a lane they run in this order; a step stands behind all steps that it needs.
-const STEPS: [Step; 31] = [
+const STEPS: [Step; 32] = [
     step("fmt", Depth::Fast, Lane::Native, lint::fmt),
     step("tidy", Depth::Fast, Lane::Native, tidy::run),
     step("layers", Depth::Fast, Lane::Native, layers::run),
@@ -103,6 +103,7 @@ const STEPS: [Step; 31] = [
     after(&[SETUP], step("http-page", Depth::Usual, Lane::Browser, http::page)),
     after(&["native", "browser"], step("same-tests", Depth::Usual, Lane::Browser, browser::same_tests)),
     after(&[SETUP], step("package", Depth::Usual, Lane::Package, node::package)),
+    after(&[SETUP], step("bundlers", Depth::Usual, Lane::Package, node::bundlers)),
     after(&[SETUP], step("page", Depth::Usual, Lane::Package, node::page)),
     after(&[SETUP, "native"], step("e2e", Depth::Usual, Lane::Package, node::end_to_end)),
     after(&[SETUP, "native"], step("eval", Depth::Usual, Lane::Package, eval::run)),

@@ -1,6 +1,7 @@
-//! The tests that run in Node: on the packed npm package, and against the built page in a browser.
+//! The tests that run in Node: on the packed npm package, also in bundlers, and against the built page in a browser.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -112,17 +113,34 @@ pub(super) fn end_to_end(context: &Context<'_>) -> Result<Counts> {
     context.build_package()?;
     build::page(repo)?;
     let url = serve::start(&repo.path("web/dist"))?;
-    let mut node = command("node", repo.root());
-    match Browser::find().chromium {
-        Some(chromium) => node.env("CHROMIUM", chromium),
-        None => bail!("no Chromium here: `cargo xtask setup` installs it, or names what to install"),
-    };
+    let mut node = node_with_chromium(repo)?;
     node.env("EMEND_CLI", build::command_line(repo)?);
     if context.depth == Depth::All {
         node.env("EMEND_STORM", "1");
     }
-    node.arg(repo.path("tests/e2e/run.mjs")).arg(url);
-    let output =
-        context.program("e2e", &mut node, |line| ["ok ", "not ok "].iter().any(|word| line.starts_with(word)))?;
+    numbered(context, "e2e", node.arg(repo.path("tests/e2e/run.mjs")).arg(url))
+}
+
+/// Builds programs with the packed npm package in the bundlers that embedders use, and runs what comes out. The script
+/// packs the package itself: its programs must be below the folder of the bundlers.
+pub(super) fn bundlers(context: &Context<'_>) -> Result<Counts> {
+    context.build_package()?;
+    let mut node = node_with_chromium(context.repo)?;
+    numbered(context, "bundlers", node.arg(context.repo.path("tests/bundlers/run.mjs")))
+}
+
+fn node_with_chromium(repo: &Repo) -> Result<Command> {
+    let Some(chromium) = Browser::find().chromium else {
+        bail!("no Chromium here: `cargo xtask setup` installs it, or names what to install");
+    };
+    let mut node = command("node", repo.root());
+    node.env("CHROMIUM", chromium);
+    Ok(node)
+}
+
+/// Runs a script that prints a numbered line for each test, and the totals.
+fn numbered(context: &Context<'_>, name: &str, script: &mut Command) -> Result<Counts> {
+    let is_test = |line: &str| ["ok ", "not ok "].iter().any(|word| line.starts_with(word));
+    let output = context.program(name, script, is_test)?;
     Ok(Counts::from_lines(&output.text).of_program(output.success))
 }
