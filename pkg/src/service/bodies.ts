@@ -37,7 +37,7 @@ export interface ApplyRequest {
   rebase?: boolean | undefined;
   /** Whether the agent proposes the edits anew after a conflict. */
   rerun?: boolean | undefined;
-  /** Revision of the review that the user saw; that at the end of the job if absent. */
+  /** Revision of the review that the user saw. If a file of the job has changed since, the application is refused. Absent: not checked; the ids of hunks name the same edits at any revision. */
   review_revision?: number | null | undefined;
   /** Id of the session. */
   session_id: string;
@@ -373,9 +373,9 @@ export interface Comment {
   sent: boolean;
   /** The lines when the comment was made. */
   snippet: string;
-  /** Whether the lines of the snippet are no longer in the file. */
+  /** Whether the file no longer has the lines of the snippet, one after another. The line numbers are then those at the time of the comment. */
   stale?: boolean | undefined;
-  /** First line, from 1, in the visible text when the comment was made. */
+  /** First line, from 1, in the visible text. It moves with the lines. */
   start_line: number;
   /** The comment. */
   text: string;
@@ -637,14 +637,7 @@ export type JobState = JobRecord & {
 };
 
 /** The state of a job. */
-export type JobStatus =
-  | "queued"
-  | "running"
-  | "waiting_for_user"
-  | "awaiting_review"
-  | "completed"
-  | "failed"
-  | "cancelled";
+export type JobStatus = "queued" | "running" | "waiting_for_user" | "awaiting_review" | "completed" | "failed" | "cancelled";
 
 /** The trace of a job. */
 export interface JobTrace {
@@ -700,6 +693,8 @@ export interface ReviewBody {
   files: ReviewFileBody[];
   /** Workspace revision of this review. */
   revision: number;
+  /** After a decision on all hunks of a file, of a job or of the project: contested hunks that it left pending. */
+  skipped_hunk_ids?: string[] | undefined;
   /** Files with edits that wait for `POST /api/agent/save`, by path. */
   unsaved?: string[] | undefined;
 }
@@ -1130,15 +1125,7 @@ export interface Operations {
   /** Creates a session. */
   CreateSession: { input: { body?: CreateSession | undefined }; reply: SessionRecord };
   /** Lists or searches sessions, newest change first. */
-  ListSessions: {
-    input: {
-      query?: string | undefined;
-      status?: string | undefined;
-      limit?: number | undefined;
-      after?: string | undefined;
-    };
-    reply: SessionList;
-  };
+  ListSessions: { input: { query?: string | undefined; status?: string | undefined; limit?: number | undefined; after?: string | undefined }; reply: SessionList };
   /** Returns a session with its conversation and its review. */
   GetSession: { input: { session_id: string }; reply: SessionSnapshot };
   /** Changes the title, the status, the mode, the budgets or the context rows of a session. */

@@ -117,6 +117,7 @@ fn a_rollback_that_makes_edits_of_another_job_pending_again_reopens_it() {
 
 #[test]
 fn a_scoped_rollback_takes_hunks_of_its_own_job_alone() {
+    covers("service.checkpoints");
     block_on(async {
         let (bench, session) = open().await;
         let first = job(&bench, &session, [edit("a.md", "2\n", "two\n")]).await;
