@@ -42,10 +42,13 @@ pub(crate) fn lines(painter: Painter, path: &str, before: Option<&str>, after: O
 
 /// Returns a line about a change of a path that a diff of texts does not show.
 pub(crate) fn other(path: &FilePath, before: Option<&KeptState>, after: Option<&KeptState>) -> String {
-    let is_same_kind = before.is_some_and(|before| after.is_some_and(|after| before.kind == after.kind));
+    let both = before.zip(after).filter(|(before, after)| before.kind == after.kind);
+    let changes_mode = both.is_some_and(|(before, after)| before.mode != after.mode);
+    // The size may be the same, and the content another.
+    let end = if both.is_some() && !changes_mode { ", changed" } else { "" };
     let what = |state: Option<&KeptState>| match state {
         None => "nothing".to_owned(),
-        Some(state) if is_same_kind => format!("mode {:o}", state.mode & 0o7777),
+        Some(state) if changes_mode => format!("mode {:o}", state.mode & 0o7777),
         Some(KeptState { kind: KeptStateKind::File { size, is_text }, .. }) => {
             format!("{} of {size} bytes", if *is_text { "text file" } else { "binary file" })
         }
@@ -53,7 +56,7 @@ pub(crate) fn other(path: &FilePath, before: Option<&KeptState>, after: Option<&
         Some(KeptState { kind: KeptStateKind::Directory, .. }) => "directory".to_owned(),
         Some(KeptState { kind: KeptStateKind::Special, .. }) => "pipe".to_owned(),
     };
-    visible(&format!("{path}: {} → {}", what(before), what(after)))
+    visible(&format!("{path}: {} → {}{end}", what(before), what(after)))
 }
 
 /// Styles one line of a diff. `is_head` is true for the two lines with the file names.
@@ -94,5 +97,21 @@ mod tests {
              \x1b[31m-one\x1b[0m\n\x1b[32m+\\u{1b}[2Jtwo\x1b[0m\n"
         );
         assert_eq!(coloured(Painter::new(false), "a", None, Some("")), "--- /dev/null\n+++ b/a\n");
+    }
+
+    #[test]
+    fn changes_of_other_paths_name_both_states() {
+        let binary = |size, mode| KeptState { kind: KeptStateKind::File { size, is_text: false }, mode };
+        let check = |before: Option<KeptState>, after: Option<KeptState>, expected: &str| {
+            assert_eq!(other(&FilePath::clean("b").unwrap(), before.as_ref(), after.as_ref()), expected);
+        };
+        check(Some(binary(2, 0o644)), Some(binary(2, 0o755)), "b: mode 644 → mode 755");
+        check(
+            Some(binary(2, 0o644)),
+            Some(binary(2, 0o644)),
+            "b: binary file of 2 bytes → binary file of 2 bytes, changed",
+        );
+        check(Some(binary(2, 0o644)), Some(binary(3, 0o644)), "b: binary file of 2 bytes → binary file of 3 bytes");
+        check(None, Some(binary(3, 0o644)), "b: nothing → binary file of 3 bytes");
     }
 }
