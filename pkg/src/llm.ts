@@ -25,7 +25,7 @@ export {
 } from "./errors.js";
 export type { AnswerStream } from "./llm/answer-stream.js";
 export { Client } from "./llm/client.js";
-export { type Decoder, type Formats, llmProblem } from "./llm/formats.js";
+export { type Decoder, type Formats, type HeaderList, llmProblem } from "./llm/formats.js";
 export type * from "./llm/types.js";
 export type { InitOptions, WasmSource } from "./wasm/types.js";
 

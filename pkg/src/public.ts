@@ -35,6 +35,7 @@ export type {
   HostGlobOptions,
   HostGrepOptions,
   ListEntry,
+  MaybePromise,
 } from "./host/environment-types.js";
 export type * from "./host/types.js";
 export type {

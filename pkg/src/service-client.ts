@@ -17,7 +17,13 @@ export {
   ProviderError,
 } from "./errors.js";
 export type * from "./service/bodies.js";
-export { type ClientOptions, createClient, type ServiceClient, type StreamOptions } from "./service/client.js";
+export {
+  type CallArguments,
+  type ClientOptions,
+  createClient,
+  type ServiceClient,
+  type StreamOptions,
+} from "./service/client.js";
 export type {
   AttachedEvent,
   RequestOptions,

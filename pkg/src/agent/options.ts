@@ -208,7 +208,8 @@ export interface Quota {
 }
 
 /** Options that {@link Agent.configure} can change. */
-type Changeable = Pick<
+/** The options that can change while an agent is open. */
+export type Changeable = Pick<
   AgentOptions,
   | "model"
   | "profile"

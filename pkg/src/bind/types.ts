@@ -31,7 +31,7 @@ export interface BufferTransaction {
 export interface ReportOptions {
   /**
    * The user took this transaction back with the undo of the host. A decision that is the agent's last step is then
-   * undone with {@link Agent.undo}: its hunks are pending again. All else is an edit of the user.
+   * undone with `agent.undo`: its hunks are pending again. All else is an edit of the user.
    */
   readonly reverts?: BufferTransaction | undefined;
   /** The user repeated this transaction with the redo of the host. */
@@ -69,7 +69,7 @@ export interface BindOptions {
    * its own. `"keep"` is for buffers that hold the text of the file unchanged.
    */
   readonly lineEndings?: "lf" | "keep" | undefined;
-  /** Milliseconds to wait for more typing before an edit is written. Each write is one step of {@link Agent.undo}. Default 250. */
+  /** Milliseconds to wait for more typing before an edit is written. Each write is one step of `agent.undo`. Default 250. */
   readonly delay?: number | undefined;
   /**
    * Whether the buffer also gets decisions that change no text, such as accepting, so that it can record them in its

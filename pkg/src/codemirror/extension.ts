@@ -26,7 +26,7 @@ export const fromAgent = Annotation.define<BufferTransaction>();
 const decided = StateEffect.define<{ readonly transaction: BufferTransaction; readonly isDone: boolean }>();
 
 /**
- * Binds an editor to a file of an agent with {@link bindBuffer}, and shows the pending hunks in the text with buttons.
+ * Binds an editor to a file of an agent as `bindBuffer` does, and shows the pending hunks in the text with buttons.
  * The editor may begin without text. {@link hunkKeymap} has the keys.
  */
 export function emendFile(agent: Agent, path: string, options: EmendFileOptions = {}): Extension {

@@ -8,7 +8,8 @@ import { asError, type Failure, type WasmInstance } from "../wasm/instance.js";
 import { glue, llmModule } from "../wasm/llm.js";
 import type { EncodedRequest, HttpProvider, LlmProblem, ModelInfo, Request, StreamEvent } from "./types.js";
 
-type HeaderList = Iterable<readonly [string, string]>;
+/** The headers of a response, as names and values. */
+export type HeaderList = Iterable<readonly [string, string]>;
 
 /** The functions of `emend/llm` that need no network. */
 export interface Formats {

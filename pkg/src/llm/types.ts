@@ -82,7 +82,7 @@ export interface ToolDefinition {
 export interface Tool<Arguments = unknown> extends ToolDefinition {
   /**
    * Runs a call. The arguments match the schema; a Standard Schema has converted them. The model is shown the message of an exception. Without this function,
-   * {@link Client.generate} returns the calls to you.
+   * `client.generate` returns the calls to you.
    */
   execute?(args: Arguments, context: ToolContext): unknown;
 }

@@ -27,7 +27,7 @@ export interface StreamOptions extends RequestOptions {
 }
 
 /** Arguments of {@link ServiceClient.call}: the input may be left out if all its fields may. */
-type CallArguments<N extends keyof Operations> =
+export type CallArguments<N extends keyof Operations> =
   Record<never, never> extends Operations[N]["input"]
     ? [input?: Operations[N]["input"], options?: RequestOptions]
     : [input: Operations[N]["input"], options?: RequestOptions];

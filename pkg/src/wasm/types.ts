@@ -1,7 +1,9 @@
 /** Public types for loading the wasm modules. */
 
 /** A compiled module. The type is `never` where the program's libraries do not declare `WebAssembly`. */
-type CompiledModule = typeof globalThis extends { WebAssembly: { Module: abstract new (...bytes: never[]) => infer M } }
+export type CompiledModule = typeof globalThis extends {
+  WebAssembly: { Module: abstract new (...bytes: never[]) => infer M };
+}
   ? M
   : never;
 

@@ -23,7 +23,7 @@ pub(crate) fn packages(repo: &Repo) -> Result<Vec<Package>> {
         std::fs::copy(&source, tools.join(file)).with_context(|| source.display().to_string())?;
     }
     let mut packages = vec![Package { folder: tools, name: "build tools".to_owned() }];
-    for name in ["pkg", "web", "tests/e2e", "tests/http", "tests/bundlers"] {
+    for name in ["pkg", "web", "tests/e2e", "tests/http", "tests/bundlers", "tests/reference"] {
         let folder = repo.path(name);
         if folder.join("package.json").is_file() {
             packages.push(Package { folder, name: name.to_owned() });
