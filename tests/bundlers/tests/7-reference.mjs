@@ -17,7 +17,8 @@ export const tests = {
     assert.equal(made.code, undefined, `${made.stdout}${made.stderr}`);
     assert.match(made.stdout, /: 10 modules, \d{4} names/);
     const page = await readFile(join(OUT, "classes/elements.EmendAgent.html"), "utf8");
-    assert.match(page, /Give its .*approve.* to/);
-    assert.match(await readFile(join(OUT, "documents/GUIDE.html"), "utf8"), /Five recipes/);
+    assert.ok(page.includes("Asks the user about a tool call."), "the page of EmendAgent has no text on `approve`");
+    const guide = await readFile(join(OUT, "documents/GUIDE.html"), "utf8");
+    assert.ok(guide.includes("Five recipes"), "the guide is not in the reference");
   },
 };

@@ -106,7 +106,7 @@ const STEPS: [Step; 32] = [
     after(&[SETUP], step("bundlers", Depth::Usual, Lane::Package, node::bundlers)),
     after(&[SETUP], step("page", Depth::Usual, Lane::Package, node::page)),
     after(&[SETUP, "native"], step("e2e", Depth::Usual, Lane::Package, node::end_to_end)),
-    after(&[SETUP, "native"], step("eval", Depth::Usual, Lane::Package, eval::run)),
+    after(&[SETUP, "native", "package"], step("eval", Depth::Usual, Lane::Native, eval::run)),
     after(&[SETUP, "native"], step("demo", Depth::Usual, Lane::Package, node::demo)),
     step("http-contract", Depth::All, Lane::Native, http_contract::check),
     step("fuzz", Depth::All, Lane::Native, fuzz::run),
