@@ -140,7 +140,8 @@ pub struct Budget {
     pub tokens: u64,
     /// Maximum cost in US dollars at list price.
     pub cost_usd: f64,
-    /// Maximum duration in milliseconds.
+    /// Maximum duration in milliseconds. The wait for a decision on a tool call counts, that for an answer to a question does
+    /// not.
     pub duration_ms: u64,
 }
 
@@ -172,7 +173,7 @@ pub struct Spent {
     pub total_tokens: u64,
     /// Cost in US dollars at list price. Responses of models without a known price add nothing.
     pub cost_usd: f64,
-    /// Duration of the runs in milliseconds, waits for the user included.
+    /// Duration of the runs in milliseconds, waits for a decision on a tool call included.
     pub duration_ms: u64,
 }
 

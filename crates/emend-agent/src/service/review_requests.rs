@@ -78,7 +78,7 @@ pub struct DecideRequest {
     /// Job with the hunks to decide on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<String>,
-    /// Whether to decide on all pending hunks.
+    /// Whether to decide on all pending hunks. A hunk above the size limits is accepted as one; a preview counts such hunks.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(default = json!(false)))]
     pub all: bool,

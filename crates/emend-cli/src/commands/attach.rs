@@ -34,6 +34,10 @@ Other commands:
   /accept [NUMBER|FILE]..., /reject [NUMBER|FILE]...
               decide on the changes that /review has shown: all, or those of these numbers or files
   /undo, /redo      undo the last edit or decision, or redo it
+  /rewind     list the jobs; /rewind N shows what going back to before job N would change,
+              /rewind N both|files|conversation does it, and /rewind undo undoes it
+  /comment FILE:LINE TEXT    comment on a line, or on lines FIRST-LAST
+  /comments   list the comments; /comments send gives them to the agent, /comments drop N
   /save       write files with unsaved edits of an editor to the disk
   /queue      list the texts that wait; /queue edit N TEXT, /queue drop N, /queue send N
   /status     show what the session has used, its budgets, and unsaved files
@@ -142,7 +146,7 @@ pub(super) struct Seat<'a> {
     /// Number of the last event of the snapshot.
     seq: u64,
     /// The job that runs, if any.
-    job: Option<String>,
+    pub(super) job: Option<String>,
     /// Id of the open question.
     question: Option<String>,
     /// Ids of the tool calls that wait for approval.
@@ -352,6 +356,9 @@ impl<'a> Seat<'a> {
             "/next" => drop(self.client.post(&self.path("follow_ups"), json!({ "text": rest })).await?),
             "/queue" => self.queue(rest).await?,
             "/undo" | "/redo" => self.step(command).await?,
+            "/rewind" => self.rewind(rest).await?,
+            "/comment" => self.comment(rest).await?,
+            "/comments" => self.comments(rest).await?,
             "/save" => self.save().await?,
             "/status" => self.status().await?,
             _ if is_command(line) => self.print(&format!("there is no command {command}; /help lists them\n"))?,

@@ -444,6 +444,46 @@ fn an_attached_terminal_changes_the_queue_and_saves() {
 }
 
 #[test]
+fn an_attached_terminal_goes_back_to_before_a_job_and_comments_on_lines() {
+    let project = project();
+    let server = Server::start(&project, &[]);
+    server.ok("POST", "/api/agent/sessions", &json!({ "mode": "direct" }));
+    let mut terminal = Terminal::attach(&project, &server, &[]);
+    terminal.type_line("/rewind");
+    terminal.expect("there is no job to go back to");
+    terminal.type_line(RENAME);
+    terminal.expect("[completed]");
+    let before = "The colour of the sky.\nSecond line.\n";
+    let after = before.replace("colour", "color");
+    assert_eq!(project.read("notes.md"), after);
+    terminal.type_line("/rewind");
+    terminal.expect(&format!("1. {RENAME} (completed)"));
+    terminal.type_line("/rewind 1");
+    terminal.expect("files would be changed back: notes.md");
+    terminal.expect("/rewind 1 both does it");
+    assert_eq!(project.read("notes.md"), after);
+    terminal.type_line("/rewind 1 both");
+    terminal.expect("files changed back: notes.md");
+    terminal.expect(&format!("the message was: {RENAME}"));
+    assert_eq!(project.read("notes.md"), before);
+    terminal.type_line("/rewind undo");
+    terminal.expect("files changed again: notes.md");
+    assert_eq!(project.read("notes.md"), after);
+    terminal.type_line("/comments");
+    terminal.expect("there is no comment");
+    terminal.type_line("/comment notes.md:2 too short");
+    terminal.expect("1. notes.md:2: too short");
+    terminal.type_line("/comment notes.md:9 nothing there");
+    terminal.type_line("/comments");
+    terminal.expect("1. notes.md:2: too short");
+    terminal.type_line("/comments send");
+    terminal.expect("too short");
+    terminal.type_line("/comments drop 1");
+    terminal.expect("there is no comment");
+    terminal.leave();
+}
+
+#[test]
 fn an_attached_terminal_decides_on_one_change_and_understands_every_argument() {
     let project = Project::new(&[("a.md", b"The colour.\n"), ("b.md", b"A colour.\n"), ("c d.md", b"colour\n")]);
     let server = Server::start(&project, &[]);
