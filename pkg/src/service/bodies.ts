@@ -60,7 +60,7 @@ export interface ApproveRequest {
 export interface Budget {
   /** Maximum cost in US dollars at list price. */
   cost_usd?: number | undefined;
-  /** Maximum duration in milliseconds. */
+  /** Maximum duration in milliseconds. The wait for a decision on a tool call counts, that for an answer to a question does not. */
   duration_ms?: number | undefined;
   /** Maximum tokens of requests and responses. */
   tokens?: number | undefined;
@@ -439,7 +439,7 @@ export interface CreateSession {
 
 /** Body of `POST /api/agent/decisions` and `POST /api/agent/decisions/preview`. It names exactly one of `hunk_ids`, `lines`, `file_path`, `job_id` and `all`. */
 export interface DecideRequest {
-  /** Whether to decide on all pending hunks. */
+  /** Whether to decide on all pending hunks. A hunk above the size limits is accepted as one; a preview counts such hunks. */
   all?: boolean | undefined;
   /** The decision. */
   decision: DecisionName;
@@ -1002,7 +1002,7 @@ export type SessionStatus = "active" | "archived";
 export interface Spent {
   /** Cost in US dollars at list price. Responses of models without a known price add nothing. */
   cost_usd?: number | undefined;
-  /** Duration of the runs in milliseconds, waits for the user included. */
+  /** Duration of the runs in milliseconds, waits for a decision on a tool call included. */
   duration_ms?: number | undefined;
   /** Tokens of requests. */
   input_tokens?: number | undefined;
