@@ -23,9 +23,9 @@ pub struct KeptChange {
 /// The kind of a change by a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptChangeKind {
-    /// Text was changed, created or deleted, and both texts are small enough for a line log.
+    /// Text was changed, created or deleted, and gets a line log: both texts are small enough, and there are not too many.
     Text,
-    /// Any other change that can be undone: of binary or large files, links, directories or mode bits.
+    /// Any other change that can be undone, such as of binary or large files, links, directories or mode bits.
     Other,
     /// The former state was not kept, so the change cannot be undone.
     Lost,
@@ -136,12 +136,17 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     fn keep(&self, run_id: u64) -> BoxFuture<'_, Result<(), EnvError>>;
 
     /// Records the changes since [`keep`](Self::keep), durably, and returns them sorted by path. `skip` are files that
-    /// other callers changed meanwhile.
+    /// other callers changed meanwhile. `logged` are the files with line logs. The changes of kind
+    /// [`Text`](KeptChangeKind::Text) must get into line logs.
     ///
     /// # Errors
     ///
     /// The files cannot be read, or the changes cannot be recorded. A later call of any method tries again.
-    fn record<'a>(&'a self, skip: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<Vec<KeptChange>, EnvError>>;
+    fn record<'a>(
+        &'a self,
+        skip: &'a BTreeSet<FilePath>,
+        logged: &'a BTreeSet<FilePath>,
+    ) -> BoxFuture<'a, Result<Vec<KeptChange>, EnvError>>;
 
     /// Notes, durably, the mode bits of files that an edit of `run_id` is about to create, delete or replace, so that
     /// [`undo`](Self::undo) can restore them.
@@ -186,13 +191,17 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     fn undone(&self) -> Vec<u64>;
 
     /// Redoes the changes of the last undo that is not redone yet. There are none if commands ran since. A path that has
-    /// another state than the undo left stays as it is, and a later redo tries it again. `logged` are the texts that line
-    /// logs redo; what the keeper leaves alone of them is theirs.
+    /// another state than the undo left stays as it is, and a later redo tries it again. `logged` are the texts with line
+    /// logs; what the keeper leaves alone of them is theirs. `redone` are those that line logs have just redone.
     ///
     /// # Errors
     ///
     /// The disk fails; some paths may be changed.
-    fn redo<'a>(&'a self, logged: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<KeptRestored, EnvError>>;
+    fn redo<'a>(
+        &'a self,
+        logged: &'a BTreeSet<FilePath>,
+        redone: &'a BTreeSet<FilePath>,
+    ) -> BoxFuture<'a, Result<KeptRestored, EnvError>>;
 }
 
 /// A change that a command in a copy made and that does not wait for review.

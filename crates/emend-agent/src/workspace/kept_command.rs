@@ -11,9 +11,6 @@ use super::state::Workspace;
 use crate::environment::command::{Command, OutputSink, OutputStream};
 use crate::environment::{EnvError, FileKeeper, FilePath, KeptChangeKind, KeptRestored, KeptUndo, UndoStep};
 
-/// Maximum number of files that get a line log by one command. The changes of further files are undone whole.
-const LOGGED_FILES_MAX: usize = 1000;
-
 /// Time after which the user is told that files are being kept, in milliseconds.
 const QUIET_MS: u64 = 2_000;
 
@@ -41,22 +38,16 @@ impl Workspace {
         let _writing = self.enter().await?;
         let edited = self.changes_since(revision).into_iter().map(|change| change.path);
         // Nothing is attributed to the command that the workspace itself wrote meanwhile.
-        let changes = keeper.record(&set_of(edited)).await?;
+        let logged = set_of(self.state().files.keys().cloned());
+        let changes = keeper.record(&set_of(edited), &logged).await?;
         let mut outcome = CommandOutcome::of(result?);
-        let mut n_logged = 0;
         for change in changes {
             match change.kind {
                 KeptChangeKind::Lost => {
                     outcome.left_out.push(change.path);
                     continue;
                 }
-                KeptChangeKind::Text => {
-                    let has_log = self.state().files.contains_key(&change.path);
-                    if has_log || n_logged < LOGGED_FILES_MAX {
-                        n_logged += 1;
-                        self.log_kept(keeper, context, &change.path).await?;
-                    }
-                }
+                KeptChangeKind::Text => self.log_kept(keeper, context, &change.path).await?,
                 KeptChangeKind::Other => {}
             }
             outcome.changed.push(change.path);

@@ -224,7 +224,9 @@ impl Workspace {
         }
         if let Some(keeper) = self.keeper().filter(|_| redoes_kept) {
             let _writing = self.enter().await?;
-            let KeptRestored { restored, kept } = keeper.redo(&self.with_logs()).await.map_err(WorkspaceError::from)?;
+            let by_logs = set_of(redone.restored.iter().cloned());
+            let redoing = keeper.redo(&self.with_logs(), &by_logs).await;
+            let KeptRestored { restored, kept } = redoing.map_err(WorkspaceError::from)?;
             redone.restored = set_of(redone.restored.drain(..).chain(restored)).into_iter().collect();
             redone.kept = kept.into_iter().filter(|path| !redone.restored.contains(path)).collect();
         }
@@ -235,7 +237,7 @@ impl Workspace {
     pub(super) async fn finish_redo(&self) -> Result<(), WorkspaceError> {
         let _writing = self.enter().await?;
         if let Some(keeper) = self.keeper() {
-            keeper.redo(&self.with_logs()).await?;
+            keeper.redo(&self.with_logs(), &BTreeSet::new()).await?;
         }
         Ok(())
     }

@@ -133,7 +133,7 @@ pub(super) struct Expected<'a> {
 }
 
 /// Whether a host may keep the line logs. In a browser none does, and the constant keeps the code out of the module.
-const MAY_SAVE: bool = cfg!(not(target_family = "wasm"));
+pub(super) const MAY_SAVE: bool = cfg!(not(target_family = "wasm"));
 
 /// The logs that are saved: the workspace revision of their last change, by path.
 ///

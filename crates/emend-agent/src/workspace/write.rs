@@ -9,7 +9,7 @@ use emend_edit::text::{first_eol, split_lines};
 
 use super::context::WriteContext;
 use super::error::WorkspaceError;
-use super::snapshot::{Expected, ExpectedLog};
+use super::snapshot::{Expected, ExpectedLog, MAY_SAVE};
 use super::state::{Entry, Mode, State, Workspace};
 use super::steps::Step;
 use crate::environment::{Access, EnvError, FileChange, FilePath};
@@ -176,7 +176,7 @@ impl Workspace {
         if let Err(error) = self.verify_lease(context, &staged) {
             let back: Vec<FileChange> = saved.into_iter().map(reversed).collect();
             self.environment.change(&back).await?;
-            self.persist()?;
+            self.save_refused(&staged)?;
             return Err(error);
         }
         let mut state = self.state();
@@ -390,7 +390,7 @@ impl Workspace {
         // is harmless, because the disk is compared with the log at the next access.
         if let Err(error) = self.save_and_change(&expected, &there).await {
             // The error of the disk is the one to report.
-            let _ = self.persist();
+            let _ = self.save_refused(staged);
             return Err(error.into());
         }
         Ok(there)
@@ -398,6 +398,21 @@ impl Workspace {
 }
 
 impl Workspace {
+    /// Saves the logs as they are, after a write that was refused although its logs were saved.
+    fn save_refused(&self, staged: &[Staged]) -> Result<(), WorkspaceError> {
+        if MAY_SAVE {
+            let mut state = self.state();
+            for Staged { path, log, .. } in staged {
+                // A file without a log would keep the saved one, with the write.
+                if !state.files.contains_key(path) {
+                    let log = state.new_log(log.base_text().as_deref());
+                    state.install_found(path.clone(), log);
+                }
+            }
+        }
+        self.persist()
+    }
+
     /// Saves the logs, and changes the files when that is done.
     #[cfg(not(target_family = "wasm"))]
     async fn save_and_change(&self, expected: &Expected<'_>, changes: &[FileChange]) -> Result<(), EnvError> {

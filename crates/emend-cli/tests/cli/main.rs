@@ -58,6 +58,9 @@ mod patch;
 #[cfg(test)]
 mod patch_refused;
 #[cfg(test)]
+#[cfg(unix)]
+mod put_back;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod questions;
 #[cfg(test)]

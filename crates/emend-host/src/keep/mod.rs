@@ -59,6 +59,9 @@ use crate::clock::OsRandom;
 use crate::files::{Attributes, RootFiles};
 use crate::state::{create_private, replace};
 
+/// Maximum number of files that get a line log by one command. The changes of further files are undone whole.
+const LOGGED_FILES_MAX: usize = 1000;
+
 /// From this size on, contents that nothing needs are removed from the store.
 const TIDIED_BYTES_MIN: u64 = STORE_BYTES_MAX / 2;
 
@@ -172,8 +175,13 @@ impl Keeper {
     }
 
     /// Records the changes since [`keep`](Self::keep).
-    pub(crate) fn record(&mut self, files: &RootFiles, skip: &BTreeSet<FilePath>) -> io::Result<Vec<KeptChange>> {
-        let recorded = self.with(files, |loaded| loaded.record(files, skip, None));
+    pub(crate) fn record(
+        &mut self,
+        files: &RootFiles,
+        skip: &BTreeSet<FilePath>,
+        logged: &BTreeSet<FilePath>,
+    ) -> io::Result<Vec<KeptChange>> {
+        let recorded = self.with(files, |loaded| loaded.record(files, skip, Some(logged), None));
         self.signs = None;
         recorded
     }
@@ -247,11 +255,16 @@ impl Keeper {
     }
 
     /// Redoes the last undo.
-    pub(crate) fn redo(&mut self, files: &RootFiles, logged: &BTreeSet<FilePath>) -> io::Result<KeptRestored> {
+    pub(crate) fn redo(
+        &mut self,
+        files: &RootFiles,
+        logged: &BTreeSet<FilePath>,
+        redone: &BTreeSet<FilePath>,
+    ) -> io::Result<KeptRestored> {
         if !self.directory.exists() {
             return Ok(KeptRestored::default());
         }
-        self.with(files, |loaded| loaded.redo(files, logged))
+        self.with(files, |loaded| loaded.redo(files, logged, redone))
     }
 }
 
@@ -278,7 +291,7 @@ impl Loaded {
             let has_waited = leftover::wait_for(&running.mark);
             // The command of this process still runs, or that of a killed one ran until now.
             let end = if is_running || has_waited { None } else { end_of_command(directory) };
-            loaded.record(files, &BTreeSet::new(), end)?;
+            loaded.record(files, &BTreeSet::new(), None, end)?;
         }
         Ok(loaded)
     }
@@ -343,7 +356,7 @@ impl Loaded {
     fn keep(&mut self, files: &RootFiles, running: &Running) -> io::Result<()> {
         if self.directory.join(RUNNING).exists() {
             // The changes of the last command were not recorded, because of an error.
-            self.record(files, &BTreeSet::new(), None)?;
+            self.record(files, &BTreeSet::new(), None, None)?;
         }
         if self.pack.size() > TIDIED_BYTES_MIN.max(2 * self.n_tidied) {
             self.tidy(STORE_BYTES_MAX / 2)?;
@@ -379,11 +392,13 @@ impl Loaded {
         Ok(())
     }
 
-    /// Records the changes since [`keep`](Self::keep). Those after `end` are not the command's.
+    /// Records the changes since [`keep`](Self::keep). Those after `end` are not the command's. `logged` are the files with
+    /// line logs; `None` if no line log gets the changes.
     fn record(
         &mut self,
         files: &RootFiles,
         skip: &BTreeSet<FilePath>,
+        logged: Option<&BTreeSet<FilePath>>,
         end: Option<i64>,
     ) -> io::Result<Vec<KeptChange>> {
         let running: Option<Running> = document(&self.directory.join(RUNNING))?;
@@ -425,11 +440,14 @@ impl Loaded {
         // A line log that creates such a file again gives it its mode bits at once.
         files.note_removed(&removed.collect::<Vec<_>>())?;
         self.pack.sync()?;
-        let is_logged = |change: &Change| change.is_text() && !change.keeps_content() && !change.is_product();
+        let is_text = |change: &&Change| change.is_text() && !change.keeps_content() && !change.is_product();
         // Build products are undone, too, but nobody has to read their names.
         let shown = || changes.iter().filter(|change| !change.is_product());
-        let texts: BTreeSet<&FilePath> =
-            changes.iter().filter(|change| is_logged(change)).map(|change| &change.path).collect();
+        let (mut texts, mut unlogged) = (BTreeSet::new(), BTreeSet::new());
+        for path in changes.iter().filter(is_text).map(|change| &change.path) {
+            let is_logged = logged.is_some_and(|logged| logged.contains(path) || texts.len() < LOGGED_FILES_MAX);
+            if is_logged { &mut texts } else { &mut unlogged }.insert(path.clone());
+        }
         let changed = names::all_shown(shown().map(|change| &change.path)).into_iter().map(|path| {
             let kind = if texts.contains(&path) { KeptChangeKind::Text } else { KeptChangeKind::Other };
             KeptChange { path, kind }
@@ -445,7 +463,7 @@ impl Loaded {
         all.sort_by(|a, b| a.path.cmp(&b.path));
         all.dedup();
         if !changes.is_empty() || !lost.is_empty() {
-            self.append(Line::Command(Recorded::new(run, at_ms, changes, lost)))?;
+            self.append(Line::Command(Recorded::new(run, at_ms, changes, lost).without_logs(unlogged)))?;
         }
         self.is_dirty |= tree != self.tree;
         self.tree = tree;

@@ -75,14 +75,17 @@ pub(super) struct Node {
     pub(super) modified: i64,
     #[serde(default)]
     pub(super) inode: u64,
+    /// Number of hard links; 0 if that is not known.
+    #[serde(default)]
+    pub(super) links: u64,
     /// Whether it is in an ignored directory. Build tools compare the times of such files, so they are restored.
     pub(super) is_product: bool,
 }
 
 impl From<&Entry> for Node {
     fn from(entry: &Entry) -> Self {
-        let Stamp { mode, size, modified, inode, .. } = entry.stamp;
-        Self { content: entry.content.clone(), mode, size, modified, inode, is_product: entry.is_product }
+        let Stamp { mode, size, modified, inode, links, .. } = entry.stamp;
+        Self { content: entry.content.clone(), mode, size, modified, inode, links, is_product: entry.is_product }
     }
 }
 
@@ -124,6 +127,15 @@ impl Change {
         self.before.iter().chain(&self.after).all(|node| node.is_product)
     }
 
+    /// Returns the change of the mode bits alone, with the content after the change on both sides.
+    pub(super) fn of_mode_alone(&self) -> Self {
+        let mut change = self.clone();
+        if let (Some(before), Some(after)) = (&mut change.before, &change.after) {
+            before.content.clone_from(&after.content);
+        }
+        change
+    }
+
     /// Returns whether the contents of two files are the same, so that only their modes differ.
     pub(super) fn keeps_content(&self) -> bool {
         match (&self.before, &self.after) {
@@ -131,6 +143,11 @@ impl Change {
             _ => false,
         }
     }
+}
+
+/// Returns the inode of the file in a state; `None` if it is something else.
+pub(super) fn inode_of(node: Option<&Node>) -> Option<u64> {
+    node.filter(|node| matches!(node.content, Content::File { .. })).map(|node| node.inode)
 }
 
 /// Returns whether a state is that of a directory.

@@ -34,6 +34,9 @@ pub(super) struct Recorded {
     pub(super) at_ms: u64,
     pub(super) changes: Vec<Change>,
     pub(super) lost: Vec<FilePath>,
+    /// Changed texts whose change no line log holds.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) unlogged: BTreeSet<FilePath>,
     /// Whether changes of the command are in effect.
     #[serde(skip, default = "yes")]
     pub(super) is_on: bool,
@@ -45,7 +48,17 @@ pub(super) struct Recorded {
 impl Recorded {
     /// Returns a command whose changes are all in effect.
     pub(super) fn new(run: u64, at_ms: u64, changes: Vec<Change>, lost: Vec<FilePath>) -> Self {
-        Self { run, at_ms, changes, lost, is_on: true, partly: BTreeSet::new() }
+        Self { run, at_ms, changes, lost, unlogged: BTreeSet::new(), is_on: true, partly: BTreeSet::new() }
+    }
+
+    /// Returns the command with these texts whose changes no line log holds.
+    pub(super) fn without_logs(self, unlogged: BTreeSet<FilePath>) -> Self {
+        Self { unlogged, ..self }
+    }
+
+    /// Returns whether the line log of a file in `logged` holds a change.
+    pub(super) fn is_in_log(&self, change: &Change, logged: &BTreeSet<FilePath>) -> bool {
+        change.is_text() && logged.contains(&change.path) && !self.unlogged.contains(&change.path)
     }
 
     /// Returns whether the change of a path is in effect.

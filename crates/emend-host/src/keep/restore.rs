@@ -1,7 +1,9 @@
 //! Changes paths from one kept state to another, without following links.
 //!
 //! Each path is changed only if it holds the expected state, so an interrupted restoration can be repeated. A file whose
-//! content is not stored is never deleted or overwritten, but moved aside.
+//! content is not stored is never deleted or overwritten, but moved aside. A file with hard links is written in place only
+//! if it has the links that it had when the state was kept. Otherwise it becomes a file of its own: the other names keep
+//! their content and mode bits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -17,7 +19,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, mknodat, 
 
 use super::aside::Aside;
 use super::names::{self, on_disk, text_of};
-use super::node::{Change, Content, Node, is_directory};
+use super::node::{Change, Content, Node, inode_of, is_directory};
 use super::pack::Pack;
 use super::scan::{mode_of, parent_of, stamp};
 use crate::files::temp_files::{UNFINISHED, temporary_name};
@@ -66,7 +68,7 @@ pub(super) enum Switched {
 /// A path that the system does not permit to change is left alone, and does not keep others from being restored.
 pub(super) fn restore(places: Places<'_>, pack: &mut Pack, switches: &[Switch<'_>]) -> io::Result<Vec<Switched>> {
     let files = places.files;
-    let mut restore = Restore { places, pack, dirty: BTreeMap::new(), n_written: 0 };
+    let mut restore = Restore::new(places, pack, switches);
     let mut outcomes = Vec::with_capacity(switches.len());
     for switch in switches {
         outcomes.push(permitted(switch, restore.places.look(switch), Switched::LeftAlone)?);
@@ -96,13 +98,24 @@ pub(super) fn restore(places: Places<'_>, pack: &mut Pack, switches: &[Switch<'_
     // Last, because a directory without write permission takes no files.
     for (switch, outcome) in switches.iter().zip(&mut outcomes).rev() {
         if let (true, Some(to)) = (*outcome != Switched::LeftAlone, switch.to)
-            && permitted(switch, restore.set_mode(switch, to), false)?
+            && let Some(set) = permitted(switch, restore.set_mode(switch, to), None)?
         {
-            *outcome = Switched::Done;
+            *outcome = set;
         }
     }
     restore.sync()?;
     Ok(outcomes)
+}
+
+/// Makes each path a file of its own, with the same content and mode bits, if it still is the file that a command left
+/// there and has hard links that it had not before. Then a line log can write it.
+pub(super) fn separate(places: Places<'_>, pack: &mut Pack, switches: &[Switch<'_>]) -> io::Result<()> {
+    let mut restore = Restore::new(places, pack, switches);
+    for switch in switches {
+        // A file that stays linked is left alone by the line log, which names it.
+        permitted(switch, restore.separate(switch), ())?;
+    }
+    restore.sync()
 }
 
 /// Returns `refused` if the system did not permit a change. Any other error names the path.
@@ -278,9 +291,55 @@ struct Restore<'a> {
     /// The directories whose entries changed.
     dirty: BTreeMap<FilePath, Arc<Dir>>,
     n_written: usize,
+    /// Number of names that a file had in the state to restore and has no longer, by inode.
+    lost_names: BTreeMap<u64, u64>,
 }
 
-impl Restore<'_> {
+impl<'a> Restore<'a> {
+    fn new(places: Places<'a>, pack: &'a mut Pack, switches: &[Switch<'_>]) -> Self {
+        let mut lost_names = BTreeMap::new();
+        for switch in switches {
+            let (from, to) = (inode_of(switch.from), inode_of(switch.to));
+            if let Some(inode) = to.filter(|_| from != to) {
+                *lost_names.entry(inode).or_default() += 1;
+            }
+        }
+        Self { places, pack, dirty: BTreeMap::new(), n_written: 0, lost_names }
+    }
+
+    /// Returns whether a file has hard links other than those that it had in the state to restore. Nothing may be written
+    /// into it then.
+    fn has_other_links(&self, found: &Stat, to: Option<&Node>) -> bool {
+        let marks = stamp(found);
+        let n_lost = self.lost_names.get(&marks.inode).copied().unwrap_or_default();
+        let had = |to: &Node| inode_of(Some(to)) == Some(marks.inode) && to.links == marks.links + n_lost;
+        FileType::from_raw_mode(found.st_mode) == FileType::RegularFile && marks.links > 1 && !to.is_some_and(had)
+    }
+
+    fn separate(&mut self, switch: &Switch<'_>) -> io::Result<()> {
+        let Some(parent) = self.places.parent(switch.path)? else { return Ok(()) };
+        let name = on_disk(switch.path.name());
+        let Ok(found) = statat(&*parent, &*name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(()) };
+        match switch.from {
+            Some(from)
+                if inode_of(Some(from)) == Some(stamp(&found).inode) && self.has_other_links(&found, switch.to) =>
+            {
+                self.copy_over(switch.path, parent, &Node { mode: mode_of(&found), ..from.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Replaces an entry by a new file with the same content.
+    fn copy_over(&mut self, path: &FilePath, parent: Arc<Dir>, like: &Node) -> io::Result<()> {
+        let mut content = Vec::new();
+        parent.open_with(&*on_disk(path.name()), &crate::files::reading())?.read_to_end(&mut content)?;
+        in_writable(&parent, || self.write(&parent, path, like, &content))?;
+        self.n_written += 1;
+        self.note(path, parent);
+        Ok(())
+    }
+
     /// Notes that the entry `path` of `parent` has changed.
     fn note(&mut self, path: &FilePath, parent: Arc<Dir>) {
         // The known directory may be the changed one.
@@ -352,7 +411,8 @@ impl Restore<'_> {
             Content::File { blob: Some(blob), .. } => {
                 let content = self.pack.read(blob)?;
                 let found = statat(&*parent, &*name, AtFlags::SYMLINK_NOFOLLOW).ok();
-                if found.is_some_and(|found| stamp(&found).links > 1) && switch.from.is_some() {
+                let is_linked = |found: &Stat| stamp(found).links > 1 && !self.has_other_links(found, Some(to));
+                if found.as_ref().is_some_and(is_linked) && switch.from.is_some() {
                     write_through(&parent, &name, &content)?;
                 } else {
                     let is_file = |found: &Stat| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
@@ -402,21 +462,27 @@ impl Restore<'_> {
         written
     }
 
-    /// Sets the mode of a path, unless it was changed since. Returns whether it was set.
-    fn set_mode(&mut self, switch: &Switch<'_>, to: &Node) -> io::Result<bool> {
+    /// Sets the mode of a path, unless it was changed since. Returns the outcome if it had to be set.
+    fn set_mode(&mut self, switch: &Switch<'_>, to: &Node) -> io::Result<Option<Switched>> {
         if matches!(to.content, Content::Link(_)) {
-            return Ok(false);
+            return Ok(None);
         }
-        let Some(parent) = self.places.parent(switch.path)? else { return Ok(false) };
+        let Some(parent) = self.places.parent(switch.path)? else { return Ok(None) };
         let name = on_disk(switch.path.name());
         let found = statat(&*parent, &*name, AtFlags::SYMLINK_NOFOLLOW)?;
         let mode = mode_of(&found);
         let is_expected = switch.from.is_none_or(|from| from.mode == mode || !from.content.is_like(&to.content));
         if mode == to.mode || !is_expected || FileType::from_raw_mode(found.st_mode) == FileType::Symlink {
-            return Ok(false);
+            return Ok(None);
         }
-        parent.set_permissions(&*name, Permissions::from_mode(to.mode))?;
-        Ok(true)
+        if !self.has_other_links(&found, Some(to)) {
+            parent.set_permissions(&*name, Permissions::from_mode(to.mode))?;
+            return Ok(Some(Switched::Done));
+        }
+        // A file without a stored content may be too large to be copied.
+        let is_stored = matches!(to.content, Content::File { blob: Some(_), .. });
+        let is_apart = is_stored && permitted(switch, self.copy_over(switch.path, parent, to).map(|()| true), false)?;
+        Ok(Some(if is_apart { Switched::Done } else { Switched::LeftAlone }))
     }
 
     /// Makes everything durable.

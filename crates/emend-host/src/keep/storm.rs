@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{Mode, RunChanges, UndoneRun};
@@ -11,10 +12,12 @@ use futures::executor::block_on;
 use serde_json::json;
 
 use self::crowd::Crowd;
+use self::put_back::Outside;
 use super::tests::{Open, Project, Tree};
 
 mod apart;
 mod crowd;
+mod put_back;
 mod restored;
 
 /// Number of seeds, and with the variable `EMEND_STORM`, which `cargo xtask test --all` sets. `EMEND_SEED` selects one.
@@ -54,6 +57,9 @@ struct Histogram {
     /// Commands that changed again what the user had restored, and pairs of undos that were redone.
     repeated: usize,
     redone_pairs: usize,
+    /// Texts that a command put back, and hard links to files outside of the project.
+    put_back: usize,
+    links_outside: usize,
     accepted: usize,
     /// Storms with a large ignored directory, those that exceeded the number of kept entries, and the most entries.
     crowded: usize,
@@ -73,6 +79,8 @@ struct Storm {
     /// `None` while it is reopened.
     open: Option<Open>,
     numbers: Numbers,
+    /// Files outside of the project with hard links in it.
+    outside: Vec<Outside>,
     /// Lines that the user has written, and files that are the user's own.
     lines: Vec<String>,
     /// Paths that an undo named as kept or not restorable.
@@ -103,6 +111,7 @@ impl Storm {
             is_apart: false,
             open,
             numbers,
+            outside: Vec::new(),
             lines: Vec::new(),
             named: BTreeSet::new(),
             steps: Vec::new(),
@@ -124,7 +133,7 @@ impl Storm {
 
     /// Takes one random step.
     fn step(&mut self, seen: &mut Histogram) {
-        match self.numbers.below(if self.is_apart { 13 } else { 16 }) {
+        match self.numbers.below(if self.is_apart { 13 } else { 18 }) {
             0..=3 => {
                 self.edit();
                 seen.edits += 1;
@@ -147,14 +156,18 @@ impl Storm {
             11 => {
                 self.steps.push("redo".to_owned());
                 let large = self.large_contents();
+                self.note_outside();
                 match block_on(self.open().workspace.redo_runs()) {
                     Ok(_) => seen.redos += 1,
                     Err(_) => seen.redos_refused += 1,
                 }
+                self.check_outside();
                 self.check_large(&large, seen);
             }
             13 => self.repeat_command(seen),
             14 => self.redo_pair(seen),
+            16 => self.put_back(seen),
+            17 => self.link_outside(seen),
             15 if self.mode == Mode::Staged => {
                 self.steps.push("accept".to_owned());
                 match block_on(self.open().workspace.accept_all(None)) {
@@ -192,7 +205,9 @@ impl Storm {
     fn run(&mut self, command: &str, seen: &mut Histogram) {
         self.steps.push(command.to_owned());
         self.look_at_crowd(seen);
-        let arguments = json!({ "command": format!("({command}) 2>/dev/null; true"), "timeout_ms": 600_000 });
+        // A command that opens a pipe waits for the other end.
+        let timeout_ms = if self.is_apart { 3_000 } else { 600_000 };
+        let arguments = json!({ "command": format!("({command}) 2>/dev/null; true"), "timeout_ms": timeout_ms });
         let output = self.open().call("shell", arguments);
         self.look_at_crowd(seen);
         let output = match output {
@@ -236,7 +251,9 @@ impl Storm {
         let (tool, arguments) = match self.numbers.below(4) {
             0 => ("write_file", json!({ "file_path": path, "content": format!("agent {number}\nagain\n") })),
             1 => {
-                let text = fs::read_to_string(self.project.path(path)).unwrap_or_default();
+                // A pipe would wait for the other end.
+                let file = Some(self.project.path(path)).filter(|file| file.is_file());
+                let text = file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
                 let line = text.lines().next().unwrap_or("none").to_owned();
                 let new = format!("agent {number}");
                 ("edit_file", json!({ "file_path": path, "old_string": line, "new_string": new }))
@@ -261,7 +278,8 @@ impl Storm {
             _ => self.numbers.pick(&TEXTS).to_owned(),
         };
         let file = self.project.path(&path);
-        let is_file = fs::symlink_metadata(&file).map(|found| found.is_file());
+        // A line in a file with hard links is in several files at once.
+        let is_file = fs::symlink_metadata(&file).map(|found| found.is_file() && found.nlink() == 1);
         let text = match is_file {
             Ok(true) => fs::read_to_string(&file).ok(),
             Ok(false) => None,
@@ -297,6 +315,7 @@ impl Storm {
     fn undo(&mut self, runs: &[u64], seen: &mut Histogram) -> bool {
         self.steps.push(format!("undo {runs:?}"));
         let large = self.large_contents();
+        self.note_outside();
         let UndoneRun { mut kept, lost, restored, refused, blocked } =
             match block_on(self.open().workspace.undo_runs(runs)) {
                 Ok(undone) => undone,
@@ -306,6 +325,7 @@ impl Storm {
                 }
             };
         self.check_large(&large, seen);
+        self.check_outside();
         kept.extend(blocked);
         let is_whole = kept.is_empty() && lost.is_empty() && refused.is_empty() && !restored.is_empty();
         seen.kept += kept.len();
@@ -447,7 +467,7 @@ impl Numbers {
         ];
         let (one, other) = (self.pick(&PATHS), self.pick(&PATHS));
         let number = self.below(1000);
-        match self.below(12) {
+        match self.below(15) {
             0 => format!("echo {number} > {one}"),
             1 => format!("printf '{number}\\0' > {one}"),
             2 => format!("rm -rf {one}"),
@@ -458,6 +478,9 @@ impl Numbers {
             7 => format!("cp -a {one} {other}"),
             8 => format!("sed -i 's/[0-9]/x/' {one}"),
             9 => format!("echo {number} >> {one}"),
+            11 => format!("ln -f {one} {other}"),
+            12 => format!("chmod {} deep/er; echo {number} >> deep/er/c.txt", self.pick(&["700", "750", "755"])),
+            13 => format!("chmod 700 new deep/er; sed -i 's/[0-9]/x/' {one} deep/er/c.txt new/*"),
             10 => format!("mkdir -p new; for i in $(seq {}); do echo $i > new/$i; done", self.below(60)),
             _ => format!("touch {one}"),
         }

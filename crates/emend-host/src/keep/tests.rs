@@ -360,7 +360,7 @@ fn what_a_command_may_change_is_on_the_disk_before_it_starts() {
         synced::check(&kept.join(name));
     }
     fs::remove_file(project.path("b.bin")).unwrap();
-    block_on(open.environment.keeper().unwrap().record(&BTreeSet::new())).unwrap();
+    block_on(open.environment.keeper().unwrap().record(&BTreeSet::new(), &BTreeSet::new())).unwrap();
     synced::check(&kept.join(super::record::CHANGES));
     assert!(!kept.join(super::RUNNING).exists());
 }

@@ -1,5 +1,6 @@
 //! Undo and redo of the recorded changes of commands, around the part of the line logs.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
 
@@ -7,7 +8,7 @@ use emend_agent::environment::{FilePath, KeptRestored, KeptUndo, UndoStep};
 
 use super::node::{Change, is_directory};
 use super::record::{Line, Undone};
-use super::restore::{Places, Switch, Switched, backwards, forwards, permitted, restore};
+use super::restore::{Places, Switch, Switched, backwards, forwards, permitted, restore, separate};
 use super::{Loaded, names};
 use crate::files::RootFiles;
 
@@ -19,12 +20,11 @@ impl Loaded {
         step: UndoStep,
     ) -> io::Result<KeptRestored> {
         let commands = self.record.commands_to_undo(runs, !logged.is_empty());
-        let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
         if step == UndoStep::BeforeLogs && !commands.is_empty() {
             self.undoing = match self.record.is_undoing(&commands) {
                 true => None,
                 false => {
-                    let restored_before = self.restored_before(files, &commands, is_logged)?;
+                    let restored_before = self.restored_before(files, &commands, logged)?;
                     Some(Undoing { touched: BTreeSet::new(), restored_before })
                 }
             };
@@ -33,11 +33,21 @@ impl Loaded {
         let mut outcome = Outcome::default();
         for &number in &commands {
             let Some(recorded) = self.record.commands.get(number) else { continue };
+            let is_logged = |change: &&Change| recorded.is_in_log(change, logged);
             // A file that became a directory comes back only when the directory is empty.
             let is_replaced = |path: &FilePath| {
                 let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
                 let change = found.and_then(|at| recorded.changes.get(at));
-                change.is_some_and(|change| change.before.is_some() && is_directory(change.after.as_ref()))
+                let was_file = |change: &Change| change.before.is_some() && !is_directory(change.before.as_ref());
+                change.is_some_and(|change| was_file(change) && is_directory(change.after.as_ref()))
+            };
+            // The log has put the text there that was there before the first of the runs. A later one of them may have put
+            // back what this command changed, so the texts of this command say nothing. Only mode bits are missing.
+            let is_done = |change: &&Change| {
+                step == UndoStep::AfterLogs
+                    && is_logged(change)
+                    && !change.keeps_content()
+                    && !left.contains(&change.path)
             };
             // The log has removed a file that an edit of the same runs had created.
             let is_removed = |change: &&Change| {
@@ -53,13 +63,25 @@ impl Loaded {
                     return false;
                 }
                 match step {
-                    UndoStep::BeforeLogs => !is_logged(change) || above.any(|above| is_replaced(&above)),
-                    UndoStep::AfterLogs => !is_removed(change),
+                    UndoStep::BeforeLogs => {
+                        !change.is_text() || !logged.contains(&change.path) || above.any(|above| is_replaced(&above))
+                    }
+                    UndoStep::AfterLogs => !is_removed(change) && (change.before.is_some() || !is_done(change)),
                 }
             };
-            let live = recorded.changes.iter().filter(|change| recorded.is_live(&change.path));
-            let switches: Vec<Switch<'_>> = live.filter(is_due).map(backwards).collect();
+            let live = || recorded.changes.iter().filter(|change| recorded.is_live(&change.path));
             let places = Places::of(files, &self.aside).restoring_deleted(*restores_deleted);
+            if step == UndoStep::BeforeLogs {
+                let linked: Vec<Switch<'_>> =
+                    live().filter(|change| is_logged(change) && !is_due(change)).map(backwards).collect();
+                let apart = separate(Places::of(files, &self.aside), &mut self.pack, &linked);
+                apart.map_err(|error| partly(&error, "undo"))?;
+            }
+            let due = live().filter(is_due);
+            let due: Vec<Cow<'_, Change>> = due
+                .map(|change| if is_done(&change) { Cow::Owned(change.of_mode_alone()) } else { Cow::Borrowed(change) })
+                .collect();
+            let switches: Vec<Switch<'_>> = due.iter().map(|change| backwards(change)).collect();
             let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "undo"))?;
             outcome.take(&switches, &outcomes);
             if step == UndoStep::AfterLogs {
@@ -82,7 +104,7 @@ impl Loaded {
             UndoStep::AfterLogs => {
                 // A text that stays as it is keeps its mode bits, too.
                 let restored = logged.difference(left).cloned().collect();
-                self.record.restore_modes(files, runs, &restored)?;
+                outcome.kept.extend(self.record.restore_modes(files, runs, &restored)?);
                 // Edits of a later run than the undone ones were made after that undo, and end its redo.
                 let is_later = runs.iter().max() > self.record.undone_runs().last();
                 let ends_redo = !self.record.undone.is_empty() && !logged.is_empty() && is_later;
@@ -113,14 +135,21 @@ impl Loaded {
         &self,
         files: &RootFiles,
         commands: &[usize],
-        is_logged: impl Fn(&&Change) -> bool,
+        logged: &BTreeSet<FilePath>,
     ) -> io::Result<BTreeSet<FilePath>> {
         let mut places = Places::of(files, &self.aside);
-        let mut restored = BTreeSet::new();
+        let (mut restored, mut seen, mut as_left) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let recorded = commands.iter().filter_map(|number| self.record.commands.get(*number));
         for change in recorded.flat_map(|recorded| &recorded.changes).filter(|change| !change.keeps_content()) {
-            if !is_logged(&change) {
+            if !change.is_text() || !logged.contains(&change.path) {
                 continue;
+            }
+            // The last command may have put back what the others changed.
+            let last = Switch { path: &change.path, from: None, to: change.after.as_ref() };
+            if seen.insert(&change.path)
+                && permitted(&last, places.look(&last), Switched::LeftAlone)? == Switched::Before
+            {
+                as_left.insert(&change.path);
             }
             let switch = backwards(change);
             // The first command that changed the file decides.
@@ -130,10 +159,17 @@ impl Loaded {
                 restored.remove(&change.path);
             }
         }
+        restored.retain(|path| !as_left.contains(path));
         Ok(restored)
     }
 
-    pub(super) fn redo(&mut self, files: &RootFiles, logged: &BTreeSet<FilePath>) -> io::Result<KeptRestored> {
+    /// Redoes the last undo. `logged` are the texts with line logs, and `redone` those that these have just redone.
+    pub(super) fn redo(
+        &mut self,
+        files: &RootFiles,
+        logged: &BTreeSet<FilePath>,
+        redone: &BTreeSet<FilePath>,
+    ) -> io::Result<KeptRestored> {
         let Some(Undone { commands, untouched }) = self.record.undone.last().cloned() else {
             return Ok(KeptRestored::default());
         };
@@ -144,8 +180,15 @@ impl Loaded {
         forth.sort_unstable();
         for &number in &forth {
             let Some(recorded) = self.record.commands.get(number) else { continue };
-            let switches: Vec<Switch<'_>> =
-                recorded.changes.iter().filter(|change| !untouched.contains(&change.path)).map(forwards).collect();
+            let is_done = |change: &Change| recorded.is_in_log(change, redone) && !change.keeps_content();
+            let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
+            let due = recorded.changes.iter().filter(|change| !untouched.contains(&change.path));
+            // The log has put the text there that the last of its runs left. Only mode bits are missing.
+            let due = due.filter(|change| !is_done(change) || change.after.is_some() && is_there(&change.path));
+            let due: Vec<Cow<'_, Change>> = due
+                .map(|change| if is_done(change) { Cow::Owned(change.of_mode_alone()) } else { Cow::Borrowed(change) })
+                .collect();
+            let switches: Vec<Switch<'_>> = due.iter().map(|change| forwards(change)).collect();
             let places = Places::of(files, &self.aside);
             let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "redo"))?;
             outcome.take(&switches, &outcomes);

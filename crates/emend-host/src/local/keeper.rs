@@ -56,9 +56,13 @@ impl FileKeeper for LocalKeeper {
         self.run("keeping the files before the command", move |keeper, files| keeper.keep(files, (run_id, at_ms)))
     }
 
-    fn record<'a>(&'a self, skip: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<Vec<KeptChange>, EnvError>> {
-        let skip = skip.clone();
-        self.run("recording the changes of the command", move |keeper, files| keeper.record(files, &skip))
+    fn record<'a>(
+        &'a self,
+        skip: &'a BTreeSet<FilePath>,
+        logged: &'a BTreeSet<FilePath>,
+    ) -> BoxFuture<'a, Result<Vec<KeptChange>, EnvError>> {
+        let (skip, logged) = (skip.clone(), logged.clone());
+        self.run("recording the changes of the command", move |keeper, files| keeper.record(files, &skip, &logged))
     }
 
     fn note_edit(&self, run_id: u64, paths: Vec<FilePath>) -> BoxFuture<'_, Result<(), EnvError>> {
@@ -92,9 +96,13 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).undone(&self.files)
     }
 
-    fn redo<'a>(&'a self, logged: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
-        let logged = logged.clone();
-        self.run("restoring kept files", move |keeper, files| keeper.redo(files, &logged))
+    fn redo<'a>(
+        &'a self,
+        logged: &'a BTreeSet<FilePath>,
+        redone: &'a BTreeSet<FilePath>,
+    ) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
+        let (logged, redone) = (logged.clone(), redone.clone());
+        self.run("restoring kept files", move |keeper, files| keeper.redo(files, &logged, &redone))
     }
 }
 
@@ -139,7 +147,7 @@ impl CopyKeeper for LocalCopyKeeper {
         Box::pin(async move {
             let mut changes = Vec::new();
             if let Some(shared) = &self.shared {
-                for change in shared.record(&BTreeSet::new()).await? {
+                for change in shared.record(&BTreeSet::new(), &BTreeSet::new()).await? {
                     let kind = match change.kind {
                         KeptChangeKind::Lost => CopyChangeKind::Lost,
                         KeptChangeKind::Text | KeptChangeKind::Other => CopyChangeKind::AtOnce,

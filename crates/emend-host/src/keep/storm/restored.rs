@@ -43,7 +43,14 @@ impl Storm {
         for path in changed_texts(&before, &after) {
             let file = self.project.path(&path);
             match before.get(&path) {
-                None => fs::remove_file(&file).unwrap(),
+                None => {
+                    fs::remove_file(&file).unwrap();
+                    // With the directory that was made for it.
+                    let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+                    if !before.contains_key(directory) {
+                        let _ = fs::remove_dir(file.parent().unwrap());
+                    }
+                }
                 Some((mode, text)) => {
                     let Ok(()) = fs::create_dir_all(file.parent().unwrap()) else { continue };
                     fs::write(&file, text).unwrap();

@@ -47,10 +47,13 @@ fn a_reader_records_nothing_while_a_command_runs() {
     let state = project.kept().parent().unwrap().to_owned();
     let mut reader = Keeper::for_reading(&state);
     assert_eq!(reader.runs(&project.files()), []);
-    assert!(reader.keep(&project.files(), (9, 0)).is_err() && reader.redo(&project.files(), &BTreeSet::new()).is_err());
+    assert!(
+        reader.keep(&project.files(), (9, 0)).is_err()
+            && reader.redo(&project.files(), &BTreeSet::new(), &BTreeSet::new()).is_err()
+    );
     assert_eq!(difference(&kept, &tree_of(&project.kept())), None);
     fs::remove_file(project.path("b.bin")).unwrap();
-    assert_eq!(block_on(keeper.record(&BTreeSet::new())).unwrap().len(), 2);
+    assert_eq!(block_on(keeper.record(&BTreeSet::new(), &BTreeSet::new())).unwrap().len(), 2);
     assert_eq!(reader.runs(&project.files())[0].files.len(), 2);
     open.undo();
     check_same(&before, &project.tree());

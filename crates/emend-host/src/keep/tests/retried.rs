@@ -240,3 +240,23 @@ fn an_undo_keeps_mode_bits_that_the_user_has_set() {
     assert_eq!(refused(&open).0, ["a.txt"]);
     assert_eq!(project.tree()["a.txt"].0 & 0o7777, 0o755);
 }
+
+#[test]
+fn a_change_that_no_log_holds_is_undone_with_a_later_edit_of_its_file() {
+    let project = Project::usual();
+    fs::create_dir(project.path("many")).unwrap();
+    (0..1_100).for_each(|at| fs::write(project.path(&format!("many/f{at:04}")), "one\ntwo\n").unwrap());
+    let before = project.tree();
+    let open = project.open();
+    open.shell("sed -i s/one/uno/ many/*");
+    // The first file has a log since the command, the last one since its edit.
+    for path in ["many/f0001", "many/f1099"] {
+        open.call("read_file", json!({ "file_path": path })).unwrap();
+        open.call("edit_file", json!({ "file_path": path, "old_string": "two", "new_string": "zwei" })).unwrap();
+    }
+    open.shell("rm many/f1099");
+    let runs: Vec<u64> = open.workspace.runs().iter().map(|run| run.run_id).collect();
+    let undone = block_on(open.workspace.undo_runs(&runs)).unwrap();
+    assert_eq!((undone.kept, undone.blocked), (vec![], vec![]));
+    check_same(&before, &project.tree());
+}
