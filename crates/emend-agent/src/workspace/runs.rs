@@ -202,14 +202,14 @@ impl Workspace {
             let undone_at = last.iter().flatten().filter_map(|path| state.files.get(path));
             let undone_at = undone_at.map(|entry| entries(&entry.log, Origin::User)).max();
             let edited_at = state.files.values().map(|entry| entries(&entry.log, Origin::Agent)).max();
-            // A later command also ends the redo of what was undone before it, whole.
-            let commands = self.keeper().map(FileKeeper::runs).unwrap_or_default();
-            let edited_at = edited_at.max(commands.into_iter().map(|run| run.at_ms).max());
             // A later run of the agent ends the list, as an edit of the user does.
             if undone_at.is_some() && edited_at > undone_at {
                 return Err(nothing());
             }
-            last
+            // A later command ends the redo of the texts that were undone before it, but not that of itself.
+            let commands = self.keeper().map(FileKeeper::runs).unwrap_or_default();
+            let is_ended = undone_at.is_some() && commands.into_iter().map(|run| run.at_ms).max() > undone_at;
+            last.filter(|_| !is_ended)
         };
         let kept = self.keeper().map(FileKeeper::undone).unwrap_or_default();
         let runs = self.rolled_back(logged.as_deref().unwrap_or_default());

@@ -226,3 +226,22 @@ fn an_undo_that_fails_half_way_says_so_and_is_completed_by_the_next_one() {
     assert_eq!(fs::read(project.path("a.bin")).unwrap(), b"\0\x01\x02");
     assert!(!project.path("new.bin").exists());
 }
+
+#[test]
+fn a_command_after_an_undone_edit_is_undone_and_redone() {
+    for change in ["printf '\\000' > b.bin", "chmod 600 b.txt", "ln -s a.txt link"] {
+        let project = project();
+        project.run(&["run", "rename win to won"]).assert_ok();
+        project.run(&["undo"]).assert_ok();
+        let start = project.tree();
+        command(&project, change);
+        let after = (project.tree(), project.run(&["checkpoints"]).stdout);
+        project.run(&["undo"]).assert_ok();
+        assert_eq!(project.tree(), start, "{change}");
+        project.run(&["redo"]).assert_ok();
+        assert_eq!((project.tree(), project.run(&["checkpoints"]).stdout), after, "{change}");
+        // The command ended the redo of the edit.
+        let outcome = project.run(&["redo"]);
+        assert_eq!((outcome.status, project.read("a.txt").as_str()), (1, TEXT), "{change}: {}", outcome.stderr);
+    }
+}
