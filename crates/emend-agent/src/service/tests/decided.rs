@@ -164,7 +164,7 @@ fn a_session_with_an_open_question_is_busy() {
 
 #[test]
 fn a_model_that_asks_for_ever_is_stopped_by_each_limit() {
-    covers("service.budgets");
+    covers("service.jobs");
     block_on(async {
         for (config, limit) in [(json!({}), "tokens"), (json!({ "max_tool_calls": 3 }), "tool_calls")] {
             let bench = Bench::with_limits(FILES, ServiceLimits::default());
