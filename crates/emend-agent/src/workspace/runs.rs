@@ -187,30 +187,7 @@ impl Workspace {
     /// changed at the same lines or created anew, or the error of the disk.
     pub async fn redo_runs(&self) -> Result<RedoneRuns, ReviewError> {
         let nothing = || ReviewError::Nothing { action: "redo" };
-        let logged = {
-            let state = self.state();
-            // Neither an undo of commands nor that of edits is redone over a later edit of the agent.
-            let is_ended = |path| state.files.get(path).is_some_and(|entry| is_edited_after_rollback(&entry.log));
-            if state.done.last().is_some_and(|paths| paths.iter().any(is_ended)) {
-                return Err(nothing());
-            }
-            let took_back = |path| state.files.get(path).is_some_and(|entry| last_rollback(&entry.log).is_some());
-            let last = state.done.last().filter(|paths| paths.iter().all(took_back)).cloned();
-            let entries = |log: &LineLog, by: Origin| {
-                log.entries().iter().rev().find(|entry| entry.by == by).map_or(0, |entry| entry.at_ms)
-            };
-            let undone_at = last.iter().flatten().filter_map(|path| state.files.get(path));
-            let undone_at = undone_at.map(|entry| entries(&entry.log, Origin::User)).max();
-            let edited_at = state.files.values().map(|entry| entries(&entry.log, Origin::Agent)).max();
-            // A later run of the agent ends the list, as an edit of the user does.
-            if undone_at.is_some() && edited_at > undone_at {
-                return Err(nothing());
-            }
-            // A later command ends the redo of the texts that were undone before it, but not that of itself.
-            let commands = self.keeper().map(FileKeeper::runs).unwrap_or_default();
-            let is_ended = undone_at.is_some() && commands.into_iter().map(|run| run.at_ms).max() > undone_at;
-            last.filter(|_| !is_ended)
-        };
+        let logged = self.logs_to_redo()?;
         let kept = self.keeper().map(FileKeeper::undone).unwrap_or_default();
         let runs = self.rolled_back(logged.as_deref().unwrap_or_default());
         // Two undos rather than two parts of one. Runs are undone from the last one back, and redone from the first on.
@@ -233,6 +210,33 @@ impl Workspace {
         if redone == RedoneRuns::default() { Err(nothing()) } else { Ok(redone) }
     }
 
+    /// Returns the files of the last undo of texts, if it can be redone. Fails if a later edit ended every redo.
+    fn logs_to_redo(&self) -> Result<Option<Vec<FilePath>>, ReviewError> {
+        let nothing = || ReviewError::Nothing { action: "redo" };
+        let state = self.state();
+        // Neither an undo of commands nor that of edits is redone over a later edit of the agent.
+        let is_ended = |path| state.files.get(path).is_some_and(|entry| is_edited_after_rollback(&entry.log));
+        if state.done.last().is_some_and(|paths| paths.iter().any(is_ended)) {
+            return Err(nothing());
+        }
+        let took_back = |path| state.files.get(path).is_some_and(|entry| last_rollback(&entry.log).is_some());
+        let last = state.done.last().filter(|paths| paths.iter().all(took_back)).cloned();
+        let entries = |log: &LineLog, by: Origin| {
+            log.entries().iter().rev().find(|entry| entry.by == by).map_or(0, |entry| entry.at_ms)
+        };
+        let undone_at = last.iter().flatten().filter_map(|path| state.files.get(path));
+        let undone_at = undone_at.map(|entry| entries(&entry.log, Origin::User)).max();
+        let edited_at = state.files.values().map(|entry| entries(&entry.log, Origin::Agent)).max();
+        // A later run of the agent ends the list, as an edit of the user does.
+        if undone_at.is_some() && edited_at > undone_at {
+            return Err(nothing());
+        }
+        // A later command ends the redo of the texts that were undone before it, but not that of itself.
+        let commands = self.keeper().map(FileKeeper::runs).unwrap_or_default();
+        let is_ended = undone_at.is_some() && commands.into_iter().map(|run| run.at_ms).max() > undone_at;
+        Ok(last.filter(|_| !is_ended))
+    }
+
     /// Completes a redo of commands during which the process was killed.
     pub(super) async fn finish_redo(&self) -> Result<(), WorkspaceError> {
         let _writing = self.enter().await?;
@@ -252,7 +256,8 @@ impl Workspace {
     /// Returns the runs whose changes [`redo_runs`](Self::redo_runs) would redo, if the user has not edited since.
     #[must_use]
     pub fn runs_to_redo(&self) -> BTreeSet<u64> {
-        let last = self.state().done.last().cloned().unwrap_or_default();
+        let Ok(last) = self.logs_to_redo() else { return BTreeSet::new() };
+        let last = last.unwrap_or_default();
         let kept = self.keeper().map(FileKeeper::undone).unwrap_or_default();
         self.runs_undone_in(&last).into_iter().chain(kept).collect()
     }

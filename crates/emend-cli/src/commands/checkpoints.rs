@@ -261,7 +261,21 @@ pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
     for path in &redone.restored {
         writeln!(stdout, "reapplied {}", shown(path))?;
     }
-    write_kept(&mut stdout, &kept)
+    write_kept(&mut stdout, &kept)?;
+    // Texts and other files of one rollback can be redone apart.
+    let redone = on(project);
+    let mut left = Vec::new();
+    for run in project.workspace.runs_to_redo().difference(&redone) {
+        left.push(visible(&project.run_name(*run)?));
+    }
+    if !left.is_empty() {
+        writeln!(
+            stdout,
+            "{}",
+            folded(&format!("still undone: {}; to redo more, repeat: emend redo", left.join(", ")))
+        )?;
+    }
+    Ok(())
 }
 
 /// Returns the failure of a command that found only files to leave alone.

@@ -245,3 +245,17 @@ fn a_command_after_an_undone_edit_is_undone_and_redone() {
         assert_eq!((outcome.status, project.read("a.txt").as_str()), (1, TEXT), "{change}: {}", outcome.stderr);
     }
 }
+
+#[test]
+fn a_redo_of_a_part_of_a_rollback_names_the_rest() {
+    let project = project();
+    project.run(&["run", "rename win to won"]).assert_ok();
+    command(&project, "ln -s a.txt link");
+    let after = project.tree();
+    project.run(&["rollback", "1"]).assert_ok();
+    let first = project.run(&["redo"]);
+    assert!(first.assert_ok().stdout.contains("to redo more, repeat: emend redo"), "{}", first.stdout);
+    let second = project.run(&["redo"]);
+    assert!(!second.assert_ok().stdout.contains("still undone"), "{}", second.stdout);
+    assert_eq!(project.tree(), after);
+}
