@@ -208,7 +208,6 @@ export interface Quota {
 }
 
 /** Options that {@link Agent.configure} can change. */
-/** The options that can change while an agent is open. */
 export type Changeable = Pick<
   AgentOptions,
   | "model"

@@ -5,6 +5,7 @@ use emend_llm::ContentPart;
 
 use super::Session;
 use crate::environment::FilePath;
+use crate::history::{HistoryEntry, HistoryEntryKind};
 
 /// The line above a text, as tools show it: `[PATH | version N | sha256:HASH | lines A-B of N]`.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,23 +18,27 @@ struct Head {
 }
 
 impl Session {
-    /// Takes what the conversation shows of files as read by this session, up to which the model need not read them again.
+    /// Takes the lines that the conversation shows as lines that this session has read, so that the model need not read them
+    /// again.
     ///
     /// A file that has changed since has another hash, so an edit of it is still refused as `stale`.
     pub fn restore_reads(&self) {
-        let history = self.core.history();
-        let parts = history.entries().iter().flat_map(|entry| &entry.message.content);
-        for part in parts {
-            let text = match part {
-                ContentPart::ToolResult(result) => result.content.as_str().unwrap_or_default(),
-                ContentPart::Text { text } => text,
-                _ => continue,
-            };
-            for head in text.lines().filter_map(head) {
-                self.core.reads.restore(&head.path, head.hash, head.lines, head.version);
-            }
+        for head in heads(self.core.history().entries()) {
+            self.core.reads.restore(&head.path, head.hash, head.lines, head.version);
         }
     }
+}
+
+/// Returns the heads in results of tools and in messages of the user, which show mentioned files. The model's own words show
+/// nothing.
+fn heads(entries: &[HistoryEntry]) -> impl Iterator<Item = Head> {
+    let shown = entries.iter().filter(|entry| entry.kind != HistoryEntryKind::Assistant);
+    let texts = shown.flat_map(|entry| &entry.message.content).filter_map(|part| match part {
+        ContentPart::ToolResult(result) => result.content.as_str(),
+        ContentPart::Text { text } => Some(text),
+        _ => None,
+    });
+    texts.flat_map(str::lines).filter_map(head)
 }
 
 fn head(line: &str) -> Option<Head> {
@@ -61,9 +66,18 @@ fn head(line: &str) -> Option<Head> {
 
 #[cfg(test)]
 mod tests {
+    use emend_llm::Message;
+
     use super::*;
     #[cfg(target_family = "wasm")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    #[test]
+    fn the_words_of_the_model_show_no_file() {
+        let line = format!("Look:\n[a | version 2 | {}]\n", ContentHash::of(b"one\n"));
+        let n_heads = |message| heads(&[HistoryEntry::of_message(message)]).count();
+        assert_eq!((n_heads(Message::user(line.as_str())), n_heads(Message::assistant(line.as_str()))), (1, 0));
+    }
 
     #[test]
     fn heads_of_tools_are_read() {

@@ -14,7 +14,7 @@ use crate::progress::say;
 use crate::repo::Repo;
 
 /// Longest time for one program of one step; a hanging browser must not use up a whole run.
-pub(super) const LIMIT: Duration = Duration::from_secs(45 * 60);
+pub(super) const LIMIT: Duration = Duration::from_secs(25 * 60);
 
 /// Which steps run, and how thoroughly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! The native tests: unit tests, the integration suite, and the tests of the command line.
 
+use std::process::Command;
+
 use anyhow::Result;
 
 use super::context::{Context, Depth};
@@ -8,6 +10,18 @@ use crate::process::command;
 use crate::repo::PURE_CRATES;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
+    // A program of its own: on a slow machine, the build and the tests together exceed the time of one program.
+    let build = context.check("native-build", selected(context).arg("--no-run"))?;
+    if build != Counts::passed(1) {
+        return Ok(build);
+    }
+    // A passing test prints its `skipped:` lines to captured output, which only --show-output shows.
+    let output = context.program("native", selected(context).args(["--", "--show-output"]), worth_showing)?;
+    Ok(Counts::from_libtest(&output.text).of_program(output.success))
+}
+
+/// Returns the command that builds and runs the tests of the chosen depth.
+fn selected(context: &Context<'_>) -> Command {
     let mut cargo = command("cargo", context.repo.root());
     cargo.args(["test", "--no-fail-fast"]);
     match context.depth {
@@ -15,9 +29,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
         Depth::Usual => cargo.arg("--workspace"),
         Depth::All | Depth::Named => cargo.arg("--workspace").env("EMEND_STORM", "1"),
     };
-    // A passing test prints its `skipped:` lines to captured output, which only --show-output shows.
-    let output = context.program("native", cargo.args(["--", "--show-output"]), worth_showing)?;
-    Ok(Counts::from_libtest(&output.text).of_program(output.success))
+    cargo
 }
 
 /// Selects the lines that show the progress of a run and its failures.
