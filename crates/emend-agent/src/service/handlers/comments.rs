@@ -84,6 +84,9 @@ pub(super) async fn remove(inner: &Inner, id: &str, comment_id: &str) -> ApiResu
 pub(super) async fn send(inner: &Shared<Inner>, id: &str) -> ApiResult<RunReply> {
     let session = inner.session(id).await?;
     let CommentList { comments, .. } = listed(inner, session.comments).await;
+    if comments.is_empty() {
+        return Err(ApiError::new(Code::Conflict, "there is no comment to send"));
+    }
     let unsent: Vec<Comment> = comments.into_iter().filter(|comment| !comment.sent).collect();
     if unsent.is_empty() {
         return Err(ApiError::new(Code::Conflict, "every comment was sent"));

@@ -50,6 +50,11 @@ pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest
         };
         return Ok(reply(job, plan.n_removed, undone));
     }
+    // Without an effect it would only end the undo of the rewind before.
+    if plan.n_removed == 0 && !(plan.files && inner.has_edits_in_effect(&plan)) {
+        let message = "the session is as it was before this job already; nothing was done";
+        return Err(ApiError::new(Code::Conflict, message));
+    }
     let deciding = inner.begin_decision().await;
     if let Some(cut) = &cut {
         inner.keep_conversation(session_id, &cut.entries).await?;
@@ -190,6 +195,11 @@ impl Inner {
         })
         .await?;
         Ok(undone)
+    }
+
+    /// Returns whether an edit of the jobs of a rewind is in effect.
+    fn has_edits_in_effect(&self, plan: &Rewinding) -> bool {
+        self.workspace.runs().iter().any(|run| run.is_on && plan.runs.contains(&run.run_id))
     }
 
     /// Returns whether a redo would bring back edits of a rewind, and no others.

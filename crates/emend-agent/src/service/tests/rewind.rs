@@ -202,3 +202,24 @@ fn the_conversation_comes_back_without_the_files_that_were_edited_since() {
         assert_eq!(status, 400, "nothing is to be rewound");
     });
 }
+
+#[test]
+fn a_rewind_without_an_effect_is_refused_and_keeps_the_undo_of_the_last_one() {
+    block_on(async {
+        let bench = Bench::new("//- notes.md\nThe colour.\n");
+        let session = bench.session(json!({ "mode": "direct" })).await;
+        let job = bench.run(&session, "rename colour to color in notes.md").await;
+        bench.work().await;
+        let path = format!("/api/agent/sessions/{session}/rewind");
+        let both = json!({ "job_id": job, "files": true });
+        assert_eq!(bench.post(&path, both.clone()).await.0, 200);
+        for again in [both, json!({ "job_id": job })] {
+            let (status, body) = bench.post(&path, again).await;
+            assert_eq!((status, &body["error"]["code"]), (409, &json!("conflict")), "{body}");
+        }
+        let (status, reply) = bench.post(&format!("{path}/undo"), json!({})).await;
+        assert_eq!((status, &reply["restored"]), (200, &json!(["notes.md"])), "{reply}");
+        assert!(reply["restored_messages"].as_u64().unwrap() > 0, "{reply}");
+        assert_eq!(bench.disk("notes.md"), "The color.\n");
+    });
+}
