@@ -31,6 +31,7 @@ use crate::place::{Place, Start};
 #[cfg(all(unix, feature = "postgres"))]
 use crate::shared_root::{SharedRoot, SharedSaver, TakeTurns};
 use crate::visible;
+use crate::wrap::folded;
 
 /// Name of the document with the line logs of the workspace.
 const WORKSPACE_DOCUMENT: &str = "workspace";
@@ -168,7 +169,8 @@ fn unusable(error: StateError) -> Failure {
     }
 }
 
-/// Completes or reverts a patch during which an earlier command was killed.
+/// Completes or reverts a patch during which an earlier command was killed. Names the run of which a command was killed: its
+/// changes are recorded when the project is used.
 fn recover(environment: &LocalEnvironment, state: &StateDir) -> Result<(), Failure> {
     let recovered = environment
         .recover(state, &mut |_| Ok(()))
@@ -183,6 +185,12 @@ fn recover(environment: &LocalEnvironment, state: &StateDir) -> Result<(), Failu
         for path in recovered.left_alone {
             let _ = writeln!(stderr, "emend: {path} has changed since and was left unchanged");
         }
+    }
+    if let Some(run) = environment.interrupted_command(state) {
+        let line = format!(
+            "emend: run {run} was killed while its command ran; the changes until then, and for two seconds after, are recorded"
+        );
+        let _ = writeln!(visible::stderr(), "{}", folded(&line));
     }
     Ok(())
 }

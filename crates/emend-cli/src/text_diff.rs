@@ -1,5 +1,7 @@
 //! Styled unified diffs of file changes.
 
+use std::collections::BTreeMap;
+
 use emend_agent::environment::{FilePath, KeptState, KeptStateKind};
 use emend_edit::diff::{Names, unified};
 
@@ -38,6 +40,15 @@ pub(crate) fn lines(painter: Painter, path: &str, before: Option<&str>, after: O
         return [format!("--- {old}"), format!("+++ {new}")].iter().map(|line| painted(painter, line, true)).collect();
     }
     diff.lines().enumerate().map(|(index, line)| painted(painter, line, index < 2)).collect()
+}
+
+/// Returns a line for each ignored directory with changes. The paths in it are not named one by one.
+pub(crate) fn ignored(changes: &BTreeMap<FilePath, usize>) -> Vec<String> {
+    let line = |(path, n_changes): (&FilePath, &usize)| match n_changes {
+        1 => format!("{path}: 1 change in this ignored directory"),
+        n => format!("{path}: {n} changes in this ignored directory"),
+    };
+    changes.iter().map(line).collect()
 }
 
 /// Returns a line about a change of a path that a diff of texts does not show.

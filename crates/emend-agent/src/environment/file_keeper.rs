@@ -4,7 +4,7 @@
 //! compares the files after the command and records the differences durably: contents, links, directories and mode
 //! bits. The workspace records changes of text in line logs as well; undo by a line log keeps later lines of the user.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
 
@@ -165,6 +165,10 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
 
     /// Returns the runs with recorded changes, oldest first.
     fn runs(&self) -> Vec<KeptRun>;
+
+    /// Returns the number of recorded changes in each ignored directory by commands of `runs`; with `only_live`, only by
+    /// commands that are in effect. [`runs`](Self::runs) and [`preview`](Self::preview) do not name these paths.
+    fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize>;
 
     /// Does one step of an undo.
     ///

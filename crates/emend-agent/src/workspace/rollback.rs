@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::bundle::{hash_of, hunk_name, patch_of};
 use super::decisions::refused;
 use super::review::{ReviewError, run_names};
-use super::runs::TextChange;
+use super::runs::{TextChange, is_of_path_alone};
 use super::state::Workspace;
 use crate::environment::{FilePath, KeptUndo, UndoStep};
 
@@ -119,12 +119,21 @@ pub struct RolledBackFile {
     pub kept: usize,
     /// Hunks that stay because later changes depend on them, for a decision by hand.
     pub conflicts: Vec<String>,
-    /// Whether the file stays as it is because the system does not permit to write it.
+    /// Whether the file stays as it is because it cannot be read as a text or the system does not permit to write it.
     #[serde(skip)]
     pub refused: bool,
     /// The visible text before and after.
     #[serde(skip)]
     pub texts: TextChange,
+}
+
+impl RolledBackFile {
+    /// Returns no effect on a file.
+    fn untouched(path: FilePath) -> Self {
+        let texts = TextChange { path: path.clone(), before: None, after: None };
+        let (reverted, reverted_from_user, kept, conflicts) = (0, 0, 0, Vec::new());
+        Self { file_path: path, reverted, reverted_from_user, kept, conflicts, refused: false, texts }
+    }
 }
 
 impl Workspace {
@@ -212,7 +221,14 @@ impl Workspace {
         let (mut rollback, mut logs) = (Rollback::default(), Vec::new());
         for path in paths.into_iter().filter(is_wanted) {
             let number = self.state().files.get(&path).map_or(0, |entry| entry.number);
-            let before = self.log_of(&path).await?;
+            let before = match self.log_of(&path).await {
+                Err(error) if is_of_path_alone(&error) => {
+                    let file = RolledBackFile { refused: true, ..RolledBackFile::untouched(path) };
+                    rollback.files.push(file);
+                    continue;
+                }
+                before => before?,
+            };
             let mut log = before.clone();
             let at_ms = self.clock.now_ms();
             let conflicts = match is_hard {
@@ -303,14 +319,14 @@ fn effect(
 ) -> RolledBackFile {
     let first = before.proposal(runs).and_then(|proposal| proposal.changes.first().copied());
     let is_on = |log: &LineLog, id| log.change(id).is_some_and(|change| change.status.is_on());
-    let (mut reverted, mut reverted_from_user, mut kept) = (0, 0, 0);
+    let mut file = RolledBackFile { conflicts, ..RolledBackFile::untouched(path) };
     for change in before.changes().filter(|change| change.status.is_on()) {
         match (is_on(after, change.id), change.origin) {
-            (true, _) => kept += usize::from(first.is_some_and(|first| change.id >= first)),
-            (false, Origin::Agent) => reverted += 1,
-            (false, _) => reverted_from_user += 1,
+            (true, _) => file.kept += usize::from(first.is_some_and(|first| change.id >= first)),
+            (false, Origin::Agent) => file.reverted += 1,
+            (false, _) => file.reverted_from_user += 1,
         }
     }
-    let texts = TextChange { path: path.clone(), before: before.visible_text(), after: after.visible_text() };
-    RolledBackFile { file_path: path, reverted, reverted_from_user, kept, conflicts, refused: false, texts }
+    (file.texts.before, file.texts.after) = (before.visible_text(), after.visible_text());
+    file
 }

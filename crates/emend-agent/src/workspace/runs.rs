@@ -78,8 +78,11 @@ impl Workspace {
     #[must_use]
     pub fn runs(&self) -> Vec<RunChanges> {
         let mut runs: BTreeMap<u64, RunChanges> = BTreeMap::new();
+        // Runs with changes of files that exist no longer. A keeper may have removed these.
+        let mut gone = BTreeSet::new();
         for (path, entry) in &self.state().files {
             let lost = lost_in_crash(&entry.log);
+            let is_gone = !cfg!(target_family = "wasm") && entry.log.is_visible_text(None);
             let is_made = |change: &LoggedChange| change.origin == Origin::Agent && !lost.contains(&change.id);
             for change in entry.log.changes().filter(is_made) {
                 let Ok(run) = change.meta.run.parse() else { continue };
@@ -92,7 +95,11 @@ impl Workspace {
                     is_on: false,
                 });
                 found.at_ms = found.at_ms.min(at_ms);
-                found.is_on |= change.status.is_on();
+                if is_gone && change.status.is_on() {
+                    gone.insert(run);
+                } else {
+                    found.is_on |= change.status.is_on();
+                }
                 if found.files.last() != Some(path) {
                     found.files.push(path.clone());
                 }
@@ -111,6 +118,10 @@ impl Workspace {
             known.files = set_of(known.files.drain(..).chain(files)).into_iter().collect();
             known.lost = lost;
             known.is_on |= is_on;
+            gone.remove(&run_id);
+        }
+        for run in gone {
+            runs.entry(run).and_modify(|run| run.is_on = true);
         }
         runs.into_values().collect()
     }
@@ -132,17 +143,20 @@ impl Workspace {
         // The keeper may still restore them whole.
         kept.logged.retain(|path| !refused.contains(path));
         undone.restored.retain(|path| !refused.contains(path));
+        // Restored whole before its log was looked at.
+        undone.kept.retain(|path| !first.restored.contains(path));
         kept.left = undone.kept.iter().filter(|path| !undone.restored.contains(path)).cloned().collect();
         let last = self.undo_kept(&kept, UndoStep::AfterLogs).await.map_err(|error| partly(error.into()))?;
         let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
         undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();
-        // Restored whole before its log was looked at.
-        undone.kept.retain(|path| !first.restored.contains(path) && !last.restored.contains(path));
+        undone.kept.retain(|path| !last.restored.contains(path));
         undone.refused = refused.into_iter().filter(|path| !last.restored.contains(path)).collect();
         for kept in [first, last] {
             undone.restored = set_of(undone.restored.drain(..).chain(kept.restored)).into_iter().collect();
             undone.blocked = kept.kept;
         }
+        // Of these, at most the mode bits were changed back.
+        undone.restored.retain(|path| !undone.blocked.contains(path));
         Ok(undone)
     }
 
@@ -308,6 +322,13 @@ impl Workspace {
         Ok(changes)
     }
 
+    /// Returns the number of changes that commands of `runs` made in each ignored directory; with `only_live`, only those
+    /// that an undo would take back. The paths in these directories are named nowhere else.
+    #[must_use]
+    pub fn ignored_changes(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {
+        self.keeper().map(|keeper| keeper.ignored(runs, only_live)).unwrap_or_default()
+    }
+
     /// Returns the texts of the files that `runs` changed, or of `path` alone, as they are and as
     /// [`undo_runs`](Self::undo_runs) would leave them. Changes nothing.
     ///
@@ -354,11 +375,7 @@ impl Workspace {
                     continue;
                 }
                 Ok(log) => log,
-                // A directory or a binary file is in its place.
-                Err(
-                    WorkspaceError::Environment(EnvError::InvalidPath { .. } | EnvError::IsDirectory { .. })
-                    | WorkspaceError::NotText { .. },
-                ) => {
+                Err(error) if is_of_path_alone(&error) => {
                     taken.undone.kept.push(path);
                     continue;
                 }
@@ -385,6 +402,20 @@ impl Workspace {
         }
         Ok(taken)
     }
+}
+
+/// Returns whether a file cannot be read because of its own path: a directory or a binary file is in its place, or a link
+/// leads outside the root. Other files can be undone all the same.
+pub(super) fn is_of_path_alone(error: &WorkspaceError) -> bool {
+    matches!(
+        error,
+        WorkspaceError::Environment(
+            EnvError::InvalidPath { .. }
+                | EnvError::IsDirectory { .. }
+                | EnvError::PermissionDenied { .. }
+                | EnvError::OutsideRoot { .. }
+        ) | WorkspaceError::NotText { .. }
+    )
 }
 
 /// Returns the error of an undo that had restored some files before.

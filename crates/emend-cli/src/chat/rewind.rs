@@ -129,6 +129,7 @@ async fn parts(chat: &mut Chat, target: &Target) -> Result<Option<Parts>, Failur
     for change in chat.setup.project.workspace.other_changes_of_runs(&target.runs).await? {
         lines.push(text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref()));
     }
+    lines.extend(text_diff::ignored(&chat.setup.project.workspace.ignored_changes(&target.runs, true)));
     let n_more = lines.len().saturating_sub(PREVIEW_LINES_MAX);
     lines.truncate(PREVIEW_LINES_MAX);
     if n_more > 0 {

@@ -149,7 +149,8 @@ async fn diff(chat: &mut Chat) -> Result<(), Failure> {
         notes.into_iter().filter(|note| note.session == chat.setup.session.id()).map(|note| note.run).collect();
     let texts = chat.setup.project.workspace.texts_of_runs(&runs, None).await?;
     let others = chat.setup.project.workspace.other_changes_of_runs(&runs).await?;
-    if texts.is_empty() && others.is_empty() {
+    let ignored = text_diff::ignored(&chat.setup.project.workspace.ignored_changes(&runs, true));
+    if texts.is_empty() && others.is_empty() && ignored.is_empty() {
         return Ok(chat.screen.print(&["The agent has not changed any file in this conversation.".to_owned()])?);
     }
     for text in texts {
@@ -162,6 +163,9 @@ async fn diff(chat: &mut Chat) -> Result<(), Failure> {
             &text_diff::other(&change.path, change.before.as_ref(), change.after.as_ref()),
             Style::new(),
         )?;
+    }
+    for line in ignored {
+        chat.screen.say(0, &line, Style::new())?;
     }
     Ok(())
 }

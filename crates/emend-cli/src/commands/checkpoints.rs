@@ -41,6 +41,7 @@ pub(crate) async fn list(root: &Start, json: bool) -> Result<ExitCode, Failure> 
                 "label": note.map(|note| &note.label),
                 "session": note.map(|note| &note.session),
                 "files": files,
+                "ignored_changes": project.workspace.ignored_changes(&[run.run_id], false),
                 "not_undoable": run.lost,
                 "undone": !run.is_on,
             });
@@ -53,6 +54,9 @@ pub(crate) async fn list(root: &Start, json: bool) -> Result<ExitCode, Failure> 
         writeln!(stdout, "{}", line.trim_end())?;
         if !files.is_empty() {
             writeln!(stdout, "      {}", files.join(" "))?;
+        }
+        for line in text_diff::ignored(&project.workspace.ignored_changes(&[run.run_id], false)) {
+            writeln!(stdout, "      {line}")?;
         }
         write_lost(&mut stdout, "      ", &run.lost)?;
     }
@@ -89,6 +93,9 @@ async fn write_others<W: Write>(out: &mut Guarded<W>, project: &Project, runs: &
             continue;
         }
         let line = text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref());
+        writeln!(out, "{line}")?;
+    }
+    for line in text_diff::ignored(&project.workspace.ignored_changes(runs, true)) {
         writeln!(out, "{line}")?;
     }
     Ok(())
@@ -154,7 +161,8 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
     let preview = RollbackRequest { mode: RollbackMode::HardAll, runs, preview: true, ..RollbackRequest::default() };
     let mut files = project.workspace.rollback(&preview).await?.files;
     files.retain(|file| file.texts.before != file.texts.after);
-    if files.is_empty() && others.is_empty() {
+    let ignored = text_diff::ignored(&project.workspace.ignored_changes(&preview.runs, true));
+    if files.is_empty() && others.is_empty() && ignored.is_empty() {
         let message = match blocked.is_empty() {
             true => format!("the files of run {run} are as they were before it"),
             false => "nothing was changed, and a file that is moved away is restored by the same command".to_owned(),
@@ -170,11 +178,14 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
         for change in &others {
             writeln!(stdout, "{}", text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref()))?;
         }
+        for line in ignored {
+            writeln!(stdout, "{line}")?;
+        }
         write_kept(&mut stdout, &blocked)?;
         return Ok(ExitCode::SUCCESS);
     }
     let of_other = |change: &KeptPreview| text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref());
-    let losses: Vec<String> = files.iter().map(loss).chain(others.iter().map(of_other)).collect();
+    let losses: Vec<String> = files.iter().map(loss).chain(others.iter().map(of_other)).chain(ignored).collect();
     if !yes {
         drop(stdout);
         if !std::io::stdin().is_terminal() {
@@ -194,6 +205,9 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
         writeln!(stdout, "took back {line}")?;
     }
     write_kept(&mut stdout, &Blocked::all(&project, &done.kept).await)?;
+    for file in done.files.iter().filter(|file| file.refused) {
+        writeln!(stdout, "{}", folded(&format!("kept {}: {NOT_PERMITTED}", shown(&file.file_path))))?;
+    }
     writeln!(stdout, "emend redo restores them")?;
     Ok(ExitCode::SUCCESS)
 }
@@ -325,7 +339,7 @@ pub(crate) async fn reasons(project: &Project, undone: &UndoneRun) -> Vec<String
         let reason = match project.workspace.saved_text(path.as_str()).await {
             Ok(Some(_)) => "was changed at the same lines since",
             Ok(None) => "is no longer there",
-            Err(_) => "is no longer a text file",
+            Err(_) => NOT_READABLE,
         };
         reasons.push(format!("{} {reason}", shown(path)));
     }
@@ -344,6 +358,8 @@ pub(crate) struct Undone {
     /// The name of the run, if it is one.
     pub(crate) name: Option<String>,
     lines: Vec<String>,
+    /// A line for each text that keeps a part of the runs.
+    kept: Vec<String>,
     /// Why other paths than texts stay as they are.
     blocked: Vec<Blocked>,
     /// The commands of the runs, each with the files that changed while it ran. Another program may have changed them.
@@ -374,16 +390,32 @@ impl Undone {
                 // Other parts of the program cannot open a path that is not UTF-8.
                 (_, Some(None)) if name.contains("\\x") => format!("undid the change of {name}"),
                 (_, Some(None)) => format!("removed {name}"),
+                (_, None) if !is_there(project, path).await => format!("removed {name}"),
                 _ => format!("restored {name}"),
             });
             if let Some(command) = commands.get(path) {
                 by_commands.entry(command.clone()).or_default().push(name);
             }
         }
+        let mut kept = Vec::new();
+        for path in &run.kept {
+            kept.push(match workspace.saved_text(path.as_str()).await {
+                Ok(_) => format!("kept your later edits in {}", shown(path)),
+                Err(_) => format!("kept {}: it {NOT_READABLE}", shown(path)),
+            });
+        }
         let blocked = Blocked::all(project, &run.blocked).await;
-        Ok(Self { run, name: None, lines, blocked, by_commands })
+        Ok(Self { run, name: None, lines, kept, blocked, by_commands })
     }
 }
+
+/// Returns whether anything is at a path.
+async fn is_there(project: &Project, path: &FilePath) -> bool {
+    project.workspace.environment().metadata(path).await.is_ok_and(|found| found.is_some())
+}
+
+/// The reason why a path stays as it is that cannot be read, such as a binary file or a link out of the project.
+const NOT_READABLE: &str = "is no longer a text file in the project";
 
 /// The reason why a file stays as it is.
 pub(crate) const NOT_PERMITTED: &str = "it has hard links, or the system does not permit to replace it";
@@ -425,8 +457,8 @@ pub(crate) fn report(undone: &Undone) -> Result<ExitCode, Failure> {
     for line in &undone.lines {
         writeln!(stdout, "{}", folded(line))?;
     }
-    for path in &undone.run.kept {
-        writeln!(stdout, "{}", folded(&format!("kept your later edits in {}", shown(path))))?;
+    for line in &undone.kept {
+        writeln!(stdout, "{}", folded(line))?;
     }
     write_kept(&mut stdout, &undone.blocked)?;
     for path in &undone.run.refused {
@@ -441,8 +473,7 @@ pub(crate) fn report(undone: &Undone) -> Result<ExitCode, Failure> {
         writeln!(stdout, "{}", folded(&line))?;
     }
     if !undone.by_commands.is_empty() {
-        let note =
-            "A change that another program made while the command ran was undone, too; `emend redo` restores all.";
+        let note = "If another program made one of these changes, it was undone, too; `emend redo` restores all.";
         writeln!(stdout, "{}", folded(note))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -83,7 +83,7 @@ fn what_cannot_be_undone_is_said() {
     let undone = project.run(&["undo"]);
     let name = "undid run 1 (run rm -r deps huge.bin; echo two >> a.txt)";
     let restored = "restored a.txt\n";
-    let note = "A change that another program made while the command ran was undone, too; `emend redo` restores all.\n";
+    let note = "If another program made one of these changes, it was undone, too; `emend redo` restores all.\n";
     let lost = "cannot be undone: deps, huge.bin\n";
     let expected = format!("{name}\n{restored}{lost}changed while the command ran: a.txt\n{note}");
     assert_eq!(undone.assert_ok().stdout, expected);
@@ -203,7 +203,9 @@ fn a_command_killed_with_the_program_can_be_undone() {
     child.wait().unwrap();
     let listed = project.run(&["checkpoints"]);
     assert!(listed.stdout.contains("run rm b.bin; echo two > a.txt"), "{}", listed.stdout);
-    project.run(&["undo"]).assert_ok();
+    assert!(listed.stderr.starts_with("emend: run 1 was killed while its command ran; "), "{}", listed.stderr);
+    let undone = project.run(&["undo"]);
+    assert_eq!(undone.assert_ok().stderr, "", "said once");
     assert_eq!(project.tree(), before);
     assert!(!project.path("gone").exists());
 }

@@ -31,7 +31,7 @@ mod storm;
 mod tests;
 mod undo;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -148,6 +148,12 @@ impl Keeper {
         done
     }
 
+    /// Returns the run of a command whose changes are not recorded yet.
+    pub(crate) fn running(&self) -> Option<u64> {
+        let running: Option<Running> = document(&self.directory.join(RUNNING)).ok()?;
+        Some(running?.run)
+    }
+
     /// Records the changes of a command during which an earlier process was killed.
     pub(crate) fn record_interrupted(&mut self, files: &RootFiles) -> io::Result<()> {
         match self.directory.join(RUNNING).exists() {
@@ -226,6 +232,19 @@ impl Keeper {
             return Record::read(&self.directory).map(|(record, _)| record.runs()).unwrap_or_default();
         }
         self.with(files, |loaded| Ok(loaded.record.runs())).unwrap_or_default()
+    }
+
+    /// Returns the number of changes in each ignored directory. There are none if the data cannot be loaded.
+    pub(crate) fn ignored(&mut self, files: &RootFiles, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {
+        if !self.directory.exists() {
+            return BTreeMap::new();
+        }
+        if self.only_reads {
+            return Record::read(&self.directory)
+                .map(|(record, _)| record.ignored(runs, only_live))
+                .unwrap_or_default();
+        }
+        self.with(files, |loaded| Ok(loaded.record.ignored(runs, only_live))).unwrap_or_default()
     }
 
     /// Does one step of an undo.
@@ -317,7 +336,7 @@ impl Loaded {
             }
             if n_bytes > bytes_max && !recorded.changes.is_empty() {
                 has_dropped = true;
-                recorded.lost.extend(recorded.changes.drain(..).map(|change| change.path));
+                recorded.forget();
             }
         }
         if has_dropped {
@@ -463,7 +482,12 @@ impl Loaded {
         all.sort_by(|a, b| a.path.cmp(&b.path));
         all.dedup();
         if !changes.is_empty() || !lost.is_empty() {
-            self.append(Line::Command(Recorded::new(run, at_ms, changes, lost).without_logs(unlogged)))?;
+            let mut ignored = BTreeMap::new();
+            for change in changes.iter().filter(|change| change.is_product()) {
+                *ignored.entry(product(&change.path).unwrap_or(&change.path).clone()).or_default() += 1;
+            }
+            let recorded = Recorded::new(run, at_ms, changes, lost).without_logs(unlogged).with_ignored(ignored);
+            self.append(Line::Command(recorded))?;
         }
         self.is_dirty |= tree != self.tree;
         self.tree = tree;

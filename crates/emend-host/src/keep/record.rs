@@ -1,6 +1,6 @@
 //! The record of commands and edits: lines that are appended durably, and the state that they lead to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -37,6 +37,9 @@ pub(super) struct Recorded {
     /// Changed texts whose change no line log holds.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) unlogged: BTreeSet<FilePath>,
+    /// Number of changed paths in each ignored directory.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    ignored: BTreeMap<FilePath, usize>,
     /// Whether changes of the command are in effect.
     #[serde(skip, default = "yes")]
     pub(super) is_on: bool,
@@ -48,7 +51,8 @@ pub(super) struct Recorded {
 impl Recorded {
     /// Returns a command whose changes are all in effect.
     pub(super) fn new(run: u64, at_ms: u64, changes: Vec<Change>, lost: Vec<FilePath>) -> Self {
-        Self { run, at_ms, changes, lost, unlogged: BTreeSet::new(), is_on: true, partly: BTreeSet::new() }
+        let (unlogged, ignored, partly) = Default::default();
+        Self { run, at_ms, changes, lost, unlogged, ignored, is_on: true, partly }
     }
 
     /// Returns the command with these texts whose changes no line log holds.
@@ -56,9 +60,20 @@ impl Recorded {
         Self { unlogged, ..self }
     }
 
+    /// Returns the command with these numbers of changes in ignored directories.
+    pub(super) fn with_ignored(self, ignored: BTreeMap<FilePath, usize>) -> Self {
+        Self { ignored, ..self }
+    }
+
     /// Returns whether the line log of a file in `logged` holds a change.
     pub(super) fn is_in_log(&self, change: &Change, logged: &BTreeSet<FilePath>) -> bool {
         change.is_text() && logged.contains(&change.path) && !self.unlogged.contains(&change.path)
+    }
+
+    /// Forgets the former contents, so that nothing of the command can be undone.
+    pub(super) fn forget(&mut self) {
+        self.lost.extend(self.changes.drain(..).map(|change| change.path));
+        self.ignored.clear();
     }
 
     /// Returns whether the change of a path is in effect.
@@ -263,6 +278,17 @@ impl Record {
             |recorded: &Recorded| recorded.is_on && !recorded.changes.is_empty() && runs.contains(&recorded.run);
         let numbers = (0..self.commands.len()).rev();
         numbers.filter(|&number| self.commands.get(number).is_some_and(is_meant)).collect()
+    }
+
+    /// Returns the number of changes in each ignored directory by commands of `runs`; with `only_live`, only by those that
+    /// are in effect. A path counts once for each command.
+    pub(super) fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {
+        let mut ignored = BTreeMap::new();
+        let is_meant = |recorded: &&Recorded| runs.contains(&recorded.run) && (recorded.is_on || !only_live);
+        for (path, n_changes) in self.commands.iter().filter(is_meant).flat_map(|recorded| &recorded.ignored) {
+            *ignored.entry(names::shown(path)).or_default() += n_changes;
+        }
+        ignored
     }
 
     /// Returns the runs with recorded changes.

@@ -25,6 +25,7 @@ use crate::local::LocalEnvironment;
 use crate::state::StateDir;
 use crate::test_support::covers;
 
+mod alone;
 #[cfg(target_os = "linux")]
 mod apart;
 mod killed;

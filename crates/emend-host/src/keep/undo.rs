@@ -90,13 +90,14 @@ impl Loaded {
             }
             // A log says itself which lines it kept.
             recorded.changes.iter().filter(is_logged).for_each(|change| {
-                outcome.kept.remove(&change.path);
+                outcome.forget_kept(&change.path);
             });
         }
         match step {
             UndoStep::BeforeLogs => {
                 // Tried again after the logs have removed their files.
                 outcome.kept.clear();
+                outcome.kept_modes.clear();
                 if let Some(undoing) = &mut self.undoing {
                     undoing.touched.extend(outcome.restored.iter().cloned());
                 }
@@ -121,7 +122,7 @@ impl Loaded {
                         let paths = self.record.paths_of(&commands);
                         paths.filter(|path| !is_touched(path, &undoing)).cloned().collect()
                     });
-                    let kept = outcome.kept.union(left).cloned().collect();
+                    let kept = outcome.left_alone().union(left).cloned().collect();
                     self.append(Line::Switch { commands, is_on: false, untouched, kept })?;
                 }
             }
@@ -194,10 +195,10 @@ impl Loaded {
             outcome.take(&switches, &outcomes);
             let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
             recorded.changes.iter().filter(is_logged).for_each(|change| {
-                outcome.kept.remove(&change.path);
+                outcome.forget_kept(&change.path);
             });
         }
-        let kept = outcome.kept.clone();
+        let kept = outcome.left_alone();
         self.append(Line::Switch { commands, is_on: true, untouched: BTreeSet::new(), kept })?;
         Ok(outcome.shown())
     }
@@ -222,32 +223,49 @@ pub(super) struct Undoing {
 #[derive(Default)]
 struct Outcome {
     restored: BTreeSet<FilePath>,
+    /// Paths that were left alone.
     kept: BTreeSet<FilePath>,
+    /// Paths of which only the mode bits were left alone.
+    kept_modes: BTreeSet<FilePath>,
 }
 
 impl Outcome {
     fn take(&mut self, switches: &[Switch<'_>], outcomes: &[Switched]) {
         for (switch, outcome) in switches.iter().zip(outcomes) {
+            // The last switch of a path decides. One of mode bits says nothing of a content that was left alone.
+            if !switch.keeps_content() {
+                self.kept.remove(switch.path);
+            }
+            self.kept_modes.remove(switch.path);
             match outcome {
+                Switched::LeftAlone if switch.keeps_content() => {
+                    self.kept_modes.insert(switch.path.clone());
+                }
                 Switched::LeftAlone => {
                     self.kept.insert(switch.path.clone());
                 }
                 Switched::Done => {
-                    self.kept.remove(switch.path);
                     self.restored.insert(switch.path.clone());
-                }
-                // The last switch of a path decides. One of mode bits says nothing of a content that was left alone.
-                Switched::Before if !switch.keeps_content() => {
-                    self.kept.remove(switch.path);
                 }
                 Switched::Before => {}
             }
         }
     }
 
+    /// Returns the paths that were left alone.
+    fn left_alone(&self) -> BTreeSet<FilePath> {
+        self.kept.union(&self.kept_modes).cloned().collect()
+    }
+
+    /// Forgets that a path was left alone: its line log says that.
+    fn forget_kept(&mut self, path: &FilePath) {
+        self.kept.remove(path);
+        self.kept_modes.remove(path);
+    }
+
     /// Returns the paths as they are shown.
     fn shown(&self) -> KeptRestored {
-        let kept = names::all_shown(&self.kept);
+        let kept = names::all_shown(&self.left_alone());
         let mut restored = names::all_shown(&self.restored);
         restored.retain(|path| !kept.contains(path));
         KeptRestored { kept: kept.into_iter().collect(), restored: restored.into_iter().collect() }

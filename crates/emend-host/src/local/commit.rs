@@ -55,6 +55,19 @@ impl LocalEnvironment {
         paths.into_iter().for_each(|path| self.files.remove_abandoned(path));
     }
 
+    /// Returns the run whose command was running when an earlier process was killed, until its changes are recorded. `state`
+    /// is locked, the state of this root.
+    #[must_use]
+    pub fn interrupted_command(&self, state: &StateDir) -> Option<u64> {
+        #[cfg(unix)]
+        return crate::keep::Keeper::new(state.directory()).running();
+        #[cfg(not(unix))]
+        {
+            let _ = state;
+            None
+        }
+    }
+
     /// Records the changes of a command during which an earlier process was killed, as the first use of the keeper does.
     /// `state` is locked, the state of this root.
     ///

@@ -1,6 +1,6 @@
 //! The keeper of files of a local environment, on blocking threads.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -76,6 +76,10 @@ impl FileKeeper for LocalKeeper {
 
     fn runs(&self) -> Vec<KeptRun> {
         lock(&self.keeper).runs(&self.files)
+    }
+
+    fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {
+        lock(&self.keeper).ignored(&self.files, runs, only_live)
     }
 
     fn undo<'a>(&'a self, undo: &'a KeptUndo, step: UndoStep) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
