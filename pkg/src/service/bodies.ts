@@ -666,6 +666,14 @@ export interface OpenApproval {
   tool_call_id: string;
 }
 
+/** The effect of a rollback on a path that has no hunks: a binary file, a link, a directory, mode bits, or a text that cannot be read or written. */
+export interface OtherFileBody {
+  /** The path. */
+  file_path: string;
+  /** Whether it has the state from before the job. */
+  restored: boolean;
+}
+
 /** The whole output of a tool call. */
 export interface OutputBody {
   /** Text. */
@@ -821,6 +829,8 @@ export type RollbackModeName = "hard_all" | "scoped_selected";
 export interface RollbackReply {
   /** Affected files, by path. */
   files: RolledBackFileBody[];
+  /** Paths beside texts, and texts that cannot be read or written. Only `hard_all` with `save` restores the former. */
+  other_files?: OtherFileBody[] | undefined;
   /** `completed`; `conflict` if hunks stay for a decision by hand; `preview`. */
   status: string;
   /** Files whose text waits for `POST /api/agent/save`. */
@@ -1049,6 +1059,8 @@ export interface TouchedBody {
 
 /** The effect that a decision would have on one file. */
 export interface TouchedFileBody {
+  /** Number of further pending changes of the agent that would be accepted, because the selected hunks need them. */
+  also_accepted: number;
   /** Number of these that are contested. */
   contested: number;
   /** Number of live changes of the user that depend on the selected hunks. */

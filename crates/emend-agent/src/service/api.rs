@@ -320,7 +320,7 @@ operations! {
     /// Withdraws a queued instruction.
     WithdrawFollowUp: Delete "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}", None, (200, "FollowUpList"), [], [NotFound], false;
     /// Gives a queued instruction to the running job at once.
-    SendFollowUp: Post "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}/send", None, (200, "FollowUpList"), [], [NotFound], false;
+    SendFollowUp: Post "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}/send", None, (200, "FollowUpList"), [], [NotFound, Busy, Conflict, LimitReached], false;
     /// Adds a comment on lines of a file.
     AddComment: Post "/api/agent/sessions/{session_id}/comments", Some("CommentRequest"), (201, "CommentList"), [], [NotFound, PermissionDenied, Unsupported], false;
     /// Lists the comments of a session; comments on lines that changed are stale.

@@ -105,9 +105,23 @@ pub struct RollbackReply {
     pub status: String,
     /// Affected files, by path.
     pub files: Vec<RolledBackFileBody>,
+    /// Paths beside texts, and texts that cannot be read or written. Only `hard_all` with `save` restores the former.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_files: Vec<OtherFileBody>,
     /// Files whose text waits for `POST /api/agent/save`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsaved: Vec<String>,
+}
+
+/// The effect of a rollback on a path that has no hunks: a binary file, a link, a directory, mode bits, or a text that cannot
+/// be read or written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct OtherFileBody {
+    /// The path.
+    pub file_path: String,
+    /// Whether it has the state from before the job.
+    pub restored: bool,
 }
 
 /// The effect of a rollback on one file.

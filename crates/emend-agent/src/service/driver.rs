@@ -7,11 +7,13 @@ use serde_json::json;
 use super::api::{ApiError, ApiResult};
 use super::bodies::ToolConfig;
 use super::changes::Changes;
+use super::gc::purge_after_creation;
 use super::idle::check_can_start;
 use super::inner::Inner;
 use super::jobs::Claim;
 use super::records::{ContextRow, ErrorBody, JobControl, JobRecord, JobStatus, SessionRecord};
-use super::run::{end_with, fail, run};
+
+use super::run::{end_with, run};
 use super::slot::Slot;
 use super::task::Task;
 use super::text::{lines_of, of_rerun, with_context};
@@ -118,7 +120,7 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
             new.origin.leave(session, job, changes)
         })
         .await?;
-    inner.purge_session(&session.session_id).await?;
+    purge_after_creation(inner, &session.session_id).await?;
     spawn(inner, guard);
     Ok(job.shown())
 }
@@ -328,24 +330,24 @@ pub(super) async fn rerun(inner: &Shared<Inner>, job_id: &str, files: &[FilePath
 /// Cancels a job and waits for its end. Its edits stay in review.
 pub(super) async fn cancel(inner: &Inner, job_id: &str) -> ApiResult<JobRecord> {
     let job = inner.job(job_id).await?;
-    if !job.status.holds_slot() {
-        let message = match job.status {
-            JobStatus::AwaitingReview => "the agent is done; accept or reject its edits",
-            _ => "the job has ended",
-        };
-        return Err(ApiError::new(Code::Conflict, message).with_data(json!({ "status": job.status })));
-    }
+    check_can_cancel(&job)?;
     let slot = inner.slot(&job.session_id);
     let running = slot.running.lock().clone().filter(|running| running.job_id == job_id);
     if let Some(running) = running {
         running.cancel.cancel();
         wait_for_end(inner, job_id).await;
-        return inner.job(job_id).await.map(JobRecord::shown);
+        let job = inner.job(job_id).await?;
+        // The run may have ended just before.
+        if matches!(job.status, JobStatus::AwaitingReview | JobStatus::Completed) {
+            check_can_cancel(&job)?;
+        }
+        return Ok(job.shown());
     }
     let now = inner.now();
     let is_shared = inner.shared_jobs().is_some();
     let (runs_elsewhere, committed) = inner
         .change_job(job_id, |_, job, changes| {
+            check_can_cancel(job)?;
             let runs_elsewhere = is_shared && job.status == JobStatus::Running && job.started_at.is_some();
             if runs_elsewhere {
                 job.control.is_cancelled = true;
@@ -361,6 +363,18 @@ pub(super) async fn cancel(inner: &Inner, job_id: &str) -> ApiResult<JobRecord> 
         return inner.job(job_id).await.map(JobRecord::shown);
     }
     Ok(committed.jobs.into_iter().next().unwrap_or(job).shown())
+}
+
+/// Refuses to cancel a job whose run has ended.
+fn check_can_cancel(job: &JobRecord) -> ApiResult<()> {
+    if job.status.holds_slot() {
+        return Ok(());
+    }
+    let message = match job.status {
+        JobStatus::AwaitingReview => "the agent is done; accept or reject its edits",
+        _ => "the job has ended",
+    };
+    Err(ApiError::new(Code::Conflict, message).with_data(json!({ "status": job.status })))
 }
 
 /// Waits for the end of a job that was cancelled. A tool that does not stop in time ends the wait, not the cancellation.
@@ -385,9 +399,23 @@ pub(super) async fn heal(inner: &Inner, session_id: &str) -> ApiResult<()> {
     let session = inner.session(session_id).await?;
     let Some(job_id) = session.last_job_id else { return Ok(()) };
     let Some(job) = inner.store.job(&job_id).await? else { return Ok(()) };
-    let is_running = inner.slot(session_id).running.lock().is_some();
-    let is_orphan = job.status.holds_slot() && job.question.is_none() && !is_running;
-    if is_orphan { fail(inner, &job_id, None, interrupted()).await } else { Ok(()) }
+    let slot = inner.slot(session_id);
+    let is_orphan =
+        |job: &JobRecord| job.status.holds_slot() && job.question.is_none() && slot.running.lock().is_none();
+    if !is_orphan(&job) {
+        return Ok(());
+    }
+    let now = inner.now();
+    inner
+        .change_job(&job_id, |_, job, changes| {
+            // The record was read before the slot was looked at: the run may have ended in between.
+            if is_orphan(job) {
+                end_with(job, changes, JobStatus::Failed, now, Some(interrupted()));
+            }
+            Ok(())
+        })
+        .await?;
+    Ok(())
 }
 
 pub(super) fn interrupted() -> ErrorBody {

@@ -125,6 +125,7 @@ pub const EVENT_TYPES: &[EventType] = &[
         "service",
         "The accepted hunks are on disk, except in the files of `unsaved`, which wait for a save. `applied_files`, `unsaved`.",
     ),
+    row("apply.failed", "service", "Nothing was applied, for another reason than a conflict. `error`."),
     row(
         "conflict.detected",
         "service",

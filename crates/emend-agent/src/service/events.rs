@@ -142,7 +142,9 @@ impl EventReader {
             let listener = self.hub.listen();
             let is_closed = self.hub.is_closed();
             let page = self.store.events(&self.scope, self.after, limit).await?;
-            if let Err(error) = continues(&page, self.after) {
+            if let Err(error) = continues(&page, self.after)
+                && !self.is_within_session(&page).await?
+            {
                 self.after = page.last;
                 return Ok(Reading::Resync(serde_json::to_value(error.body()).unwrap_or_default()));
             }
@@ -161,6 +163,15 @@ impl EventReader {
             }
             listener.await;
         }
+    }
+
+    /// Returns whether the number is beyond the last event of the job, and not of its session: the events of a job are a part
+    /// of those of the session.
+    async fn is_within_session(&self, page: &EventPage) -> ApiResult<bool> {
+        let EventScope::Job(id) = &self.scope else { return Ok(false) };
+        let Some(job) = self.store.job(id).await?.filter(|_| self.after > page.last) else { return Ok(false) };
+        let session = self.store.session(&job.session_id).await?;
+        Ok(session.is_some_and(|session| self.after <= session.cursor))
     }
 
     fn ends_with(&self, event: &EventRecord) -> bool {

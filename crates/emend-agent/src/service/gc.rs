@@ -124,8 +124,18 @@ fn first_line(text: &str) -> &str {
     text.trim().lines().next().unwrap_or_default()
 }
 
+/// Time between purges of all sessions, in milliseconds.
+const PURGE_INTERVAL_MS: u64 = 3_600_000;
+
+/// Purges jobs after the creation of one: those of its session, and once an hour those of all sessions.
+pub(super) async fn purge_after_creation(inner: &Inner, session_id: &str) -> ApiResult<()> {
+    let is_due = inner.now().0.saturating_sub(*inner.purged_at.lock()) >= PURGE_INTERVAL_MS;
+    if is_due { purge(inner).await } else { inner.purge_session(session_id).await }
+}
+
 /// Purges jobs of all sessions.
 pub(super) async fn purge(inner: &Inner) -> ApiResult<()> {
+    *inner.purged_at.lock() = inner.now().0;
     // Sessions that a purge changes move to the front, so all ids are collected before.
     for id in inner.session_ids(|_| true).await? {
         inner.purge_session(&id).await?;

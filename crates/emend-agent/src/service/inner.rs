@@ -39,6 +39,10 @@ pub(super) struct Inner {
     pub(super) slots: Mutex<BTreeMap<String, Shared<Slot>>>,
     /// Held while a decision is applied and its events are stored.
     pub(super) deciding: futures::lock::Mutex<()>,
+    /// Held while a session becomes active, so that the limit on sessions holds.
+    pub(super) creating: futures::lock::Mutex<()>,
+    /// Time of the last purge of all sessions, in milliseconds.
+    pub(super) purged_at: Mutex<u64>,
     /// Number of running jobs.
     pub(super) n_running: Mutex<u64>,
     pub(super) is_closing: Mutex<bool>,

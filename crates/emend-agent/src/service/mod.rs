@@ -56,8 +56,8 @@ pub use canvas_bodies::{
     CanvasOpenRequest, CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
 };
 pub use checkpoint_bodies::{
-    ChangeLogBody, ChangeLogEntry, CheckpointBody, CheckpointFileBody, CheckpointHunkBody, Diff3Body, RollbackBody,
-    RollbackModeName, RollbackReply, RolledBackFileBody,
+    ChangeLogBody, ChangeLogEntry, CheckpointBody, CheckpointFileBody, CheckpointHunkBody, Diff3Body, OtherFileBody,
+    RollbackBody, RollbackModeName, RollbackReply, RolledBackFileBody,
 };
 pub use event_types::{EVENT_TYPES, EventType};
 pub use events::{Announced, EventReader, Reading, number_of};
@@ -140,6 +140,8 @@ impl Service {
                 hub: Shared::default(),
                 slots: Default::default(),
                 deciding: Default::default(),
+                creating: Default::default(),
+                purged_at: Default::default(),
                 n_running: Default::default(),
                 is_closing: Default::default(),
             }),

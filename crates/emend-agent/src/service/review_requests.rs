@@ -150,6 +150,8 @@ pub struct TouchedFileBody {
     pub contested: u64,
     /// Number of these that exceed the size of a hunk. A decision takes each as one; `POST /api/agent/split` cuts it.
     pub oversized: u64,
+    /// Number of further pending changes of the agent that would be accepted, because the selected hunks need them.
+    pub also_accepted: u64,
     /// Number of live changes of the user that depend on the selected hunks.
     pub dependents_from_user: u64,
     /// Number of lines of the user that would leave the disk.

@@ -22,6 +22,7 @@ use super::translate::translate;
 use crate::approval::Approval;
 use crate::error_code::Code;
 use crate::event::{EndReason, Event, EventKind};
+use crate::history::HistoryEntryKind;
 use crate::session::{Run, RunBudget, StepKeeper};
 
 /// Attempts after which a job that always fails for a reason of its server is given up.
@@ -235,6 +236,9 @@ async fn drive(inner: &Shared<Inner>, task: &Task) -> ApiResult<Outcome> {
     let Some(opened) = open(inner, task).await? else { return Ok(Outcome::Over) };
     let mut run = begin(inner, task, &opened).await?;
     let Opened { job, agent, recorder, told, .. } = opened;
+    if !task.is_shared {
+        pass_on(&agent, &job);
+    }
     let began = inner.clock.now_ms();
     let mut end = End {
         reason: EndReason::Error,
@@ -287,6 +291,21 @@ async fn drive(inner: &Shared<Inner>, task: &Task) -> ApiResult<Outcome> {
         })
         .await?;
     Ok(if goes_on { Outcome::Again } else { Outcome::Ended(Box::new(end)) })
+}
+
+/// Passes on the messages that an earlier process had accepted for the model. The conversation shows those that it gave.
+fn pass_on(agent: &Agent, job: &JobRecord) {
+    let entries = agent.session.entries();
+    let given = entries.iter().skip(job.n_messages_before as usize);
+    let mut given: Vec<String> =
+        given.filter(|entry| entry.kind == HistoryEntryKind::Steering).map(|entry| entry.message.text()).collect();
+    for text in &job.control.steering {
+        match given.iter().position(|given| given == text) {
+            Some(at) => drop(given.remove(at)),
+            // A session that has closed gets no messages.
+            None => drop(agent.session.steer(text)),
+        }
+    }
 }
 
 /// Ends the work on a job that needs none: it has ended, or the user cancelled it before its run went on.
@@ -434,7 +453,10 @@ fn take_event(job: &mut JobRecord, changes: &mut Changes, kind: &str, data: Valu
             changes.text.push_str(data["text"].as_str().unwrap_or_default());
             changes.text.push('\n');
         }
-        "message.steered" => job.control.steering.retain(|text| data["text"].as_str() != Some(text)),
+        "message.steered" | "message.returned" => {
+            let at = job.control.steering.iter().position(|text| data["text"].as_str() == Some(text));
+            at.map(|at| job.control.steering.remove(at));
+        }
         _ => {}
     }
     changes.event(job, kind, data);
@@ -521,7 +543,7 @@ async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
             Ok(())
         })
         .await?;
-    Ok(())
+    inner.settle_replaced(&task.job_id).await
 }
 
 /// Returns a limit of a job, or of its session, that is used up, with its value.

@@ -63,6 +63,18 @@ impl Inner {
         self.settle_all("apply", Some(deciding), Some(done)).await
     }
 
+    /// Completes the jobs of which the edits of another job left no hunk: it replaced or deleted their lines.
+    pub(super) async fn settle_replaced(&self, by_job: &str) -> ApiResult<()> {
+        let pending = self.workspace.runs_with_pending();
+        let is_left = |job: &JobRecord| job.runs.iter().any(|run| pending.contains(run));
+        for job in self.store.open_jobs().await? {
+            if job.status == JobStatus::AwaitingReview && job.job_id != by_job && !is_left(&job) {
+                self.settle_job(&job, &pending, "job", None).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn settle_all(
         &self,
         what: &str,

@@ -7,7 +7,7 @@ use emend_edit::line_log::{ChangeId, DecisionError, Hunk, HunkId, HunkQuery, Lin
 use emend_edit::size::compact_sort::set_of;
 use serde::{Deserialize, Serialize};
 
-use super::decisions::refused as refused_decision;
+use super::decisions::{refused as refused_decision, with_needed};
 use super::error::WorkspaceError;
 use super::review::{ReviewError, pending, run_names};
 use super::state::Workspace;
@@ -217,21 +217,6 @@ enum Refused {
     Decision(DecisionError),
     /// Live changes of the agent depend on changes to reject.
     Needed(Vec<ChangeId>),
-}
-
-/// Adds the pending changes on which `accepted` ones depend, directly or indirectly.
-fn with_needed(log: &LineLog, accepted: Vec<ChangeId>) -> Vec<ChangeId> {
-    let mut all = accepted;
-    let mut at = 0;
-    while let Some(&id) = all.get(at) {
-        for dep in log.change(id).map(|change| change.deps).unwrap_or_default() {
-            if !all.contains(&dep) && log.change(dep).is_some_and(|change| change.status == Status::Pending) {
-                all.push(dep);
-            }
-        }
-        at += 1;
-    }
-    all
 }
 
 /// Accepts the hunks that are not contested, and rejects the other pending ones of the runs.

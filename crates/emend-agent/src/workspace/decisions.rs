@@ -26,7 +26,7 @@ pub enum Selection {
 /// A decision of the user on hunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HunkDecision {
-    /// The disk gets their lines. A contested hunk is an error, or stays pending if all hunks are selected.
+    /// The disk gets their lines, and pending lines of the agent that they need. A contested hunk is an error, or stays pending if all hunks are selected.
     Accept,
     /// Like `Accept`, but the lines of contested hunks replace those that the user or another program has put in their
     /// place.
@@ -320,12 +320,28 @@ pub(super) fn apply(
     let outcome = match decision {
         HunkDecision::Accept => {
             reject_contested(path, log, ids)?;
-            log.accept(ids, Origin::User, at_ms)
+            log.accept(&with_needed(log, ids.to_vec()), Origin::User, at_ms)
         }
-        HunkDecision::AcceptOver => log.accept_over(ids, Origin::User, at_ms),
+        HunkDecision::AcceptOver => log.accept_over(&with_needed(log, ids.to_vec()), Origin::User, at_ms),
         HunkDecision::Reject(policy) => log.reject(ids, policy, Origin::User, at_ms),
     };
     outcome.map(|_| ()).map_err(|error| refused(path, error))
+}
+
+/// Adds the pending changes on which `accepted` ones depend, directly or indirectly: lines of the agent around these, or
+/// lines that they replaced. They reach the disk with them, and nothing on the disk that the agent wrote is pending.
+pub(super) fn with_needed(log: &LineLog, accepted: Vec<ChangeId>) -> Vec<ChangeId> {
+    let mut all = accepted;
+    let mut at = 0;
+    while let Some(&id) = all.get(at) {
+        for dep in log.change(id).map(|change| change.deps).unwrap_or_default() {
+            if !all.contains(&dep) && log.change(dep).is_some_and(|change| change.status == Status::Pending) {
+                all.push(dep);
+            }
+        }
+        at += 1;
+    }
+    all
 }
 
 /// Returns the reason why a decision on a file was rejected.

@@ -13,8 +13,8 @@ impl Workspace {
     #[must_use]
     pub fn runs_with_pending(&self) -> BTreeSet<u64> {
         let state = self.state();
-        let pending = state.files.values().flat_map(|entry| in_review(&entry.log));
-        pending.filter_map(|change| change.meta.run.parse().ok()).collect()
+        let pending = state.files.values().flat_map(|entry| runs_in_review(&entry.log));
+        pending.filter_map(|run| run.parse().ok()).collect()
     }
 
     /// Returns the runs with edits of the agent in the files that have changed since a workspace revision.
@@ -33,7 +33,7 @@ impl Workspace {
     #[must_use]
     pub fn pending_files(&self, runs: &[u64]) -> Vec<FilePath> {
         let runs: Vec<String> = runs.iter().map(u64::to_string).collect();
-        let is_pending = |log| in_review(log).any(|change| runs.contains(&change.meta.run));
+        let is_pending = |log| runs_in_review(log).iter().any(|run| runs.contains(run));
         let state = self.state();
         let files = state.files.iter().filter(|(_, entry)| is_pending(&entry.log));
         files.map(|(path, _)| path.clone()).collect()
@@ -46,6 +46,14 @@ impl Workspace {
         let is_external = |change: LoggedChange| change.origin == Origin::External && change.meta.at_ms >= since_ms;
         state.files.get(path).is_some_and(|entry| entry.log.changes().any(is_external))
     }
+}
+
+/// Returns the runs with pending changes that the user can decide on: they are in a hunk of the file, and in one of the run
+/// alone. A run whose lines another run has replaced has none until that is rejected.
+fn runs_in_review(log: &LineLog) -> BTreeSet<String> {
+    let mut runs: BTreeSet<String> = in_review(log).map(|change| change.meta.run).collect();
+    runs.retain(|run| pending(log, Some(std::slice::from_ref(run))).next().is_some());
+    runs
 }
 
 /// Returns the pending changes of the agent that are in a hunk.

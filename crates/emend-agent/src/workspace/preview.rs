@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use emend_edit::line_log::{LineLog, Origin};
 use serde::Serialize;
 
-use super::decisions::{ChangesOf, HunkDecision, Pick, Selection, apply, whole_hunks};
+use super::decisions::{ChangesOf, HunkDecision, Pick, Selection, apply, whole_hunks, with_needed};
 use super::review::ReviewError;
 use super::state::Workspace;
 use crate::environment::FilePath;
@@ -28,6 +28,8 @@ pub struct TouchedFile {
     pub contested: usize,
     /// Number of these that exceed the size of a hunk and are decided on as one.
     pub oversized: usize,
+    /// Number of further pending changes of the agent that are accepted, because the selected ones need them.
+    pub also_accepted: usize,
     /// Number of live changes of the user or another program that depend on the selected ones.
     pub dependents_from_user: usize,
     /// Number of lines of the user that are on the disk now and would no longer be.
@@ -70,6 +72,8 @@ impl Workspace {
                 let contested = log.contested(&ids);
                 ids.retain(|id| !contested.contains(id));
             }
+            let accepts = !matches!(decision, HunkDecision::Reject(_));
+            let also_accepted = if accepts { with_needed(&log, ids.clone()).len() - ids.len() } else { 0 };
             let mut after = log.clone();
             // A refused decision removes nothing.
             let removes_user_lines = match apply(&path, &mut after, &ids, decision, 0) {
@@ -82,6 +86,7 @@ impl Workspace {
                 hunks,
                 contested,
                 oversized,
+                also_accepted,
                 dependents_from_user,
                 removes_user_lines,
             });

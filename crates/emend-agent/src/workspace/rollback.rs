@@ -188,8 +188,9 @@ impl Workspace {
 
     /// Rolls runs back: all files in one commit to the disk, and as one step that [`undo`](Self::undo) reverts.
     ///
-    /// A hard rollback also restores what commands of the runs changed beside text, unless it was changed since; only
-    /// [`redo_runs`](Self::redo_runs) reverts that part.
+    /// A hard rollback also restores what commands of the runs changed beside text, unless it was changed since or changes
+    /// wait for a [`save`](Self::save); only [`redo_runs`](Self::redo_runs) and [`undo_whole`](Self::undo_whole) revert that
+    /// part.
     ///
     /// # Errors
     ///
@@ -250,7 +251,8 @@ impl Workspace {
         if request.preview {
             return Ok(rollback);
         }
-        let restores_kept = is_hard && request.files.is_none();
+        // What waits for a save is in memory, and that is for texts alone.
+        let restores_kept = is_hard && request.files.is_none() && !self.defers_saves;
         let logged = logs.iter().map(|(path, _)| path.clone()).collect();
         let mut kept = KeptUndo { runs: request.runs.clone(), logged, restores_deleted: true, ..KeptUndo::default() };
         for step in [UndoStep::BeforeLogs, UndoStep::AfterLogs] {

@@ -9,7 +9,7 @@ use emend_edit::line_log::{Action, ChangeId, ChangeOp, DependentsPolicy, LineLog
 use emend_edit::size::compact_sort::set_of;
 
 use super::error::WorkspaceError;
-use super::review::{ReviewError, run_names};
+use super::review::{Review, ReviewError, run_names};
 use super::state::Workspace;
 use super::steps::Step;
 use crate::environment::{
@@ -222,6 +222,23 @@ impl Workspace {
             redone.kept = kept.into_iter().filter(|path| !redone.restored.contains(path)).collect();
         }
         if redone == RedoneRuns::default() { Err(nothing()) } else { Ok(redone) }
+    }
+
+    /// Undoes the user's last edit or decision as [`undo`](Self::undo) does. If that is a rollback which also restored what
+    /// commands had changed beside texts, the commands are redone with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`undo`](Self::undo) and [`redo_runs`](Self::redo_runs).
+    pub async fn undo_whole(&self) -> Result<Review, ReviewError> {
+        let kept = self.keeper().map(FileKeeper::undone).unwrap_or_default();
+        let last = self.logs_to_redo().ok().flatten().unwrap_or_default();
+        let runs = self.rolled_back(&last);
+        if kept.iter().any(|run| runs.contains(run)) {
+            self.redo_runs().await?;
+            return Ok(self.review());
+        }
+        self.undo().await
     }
 
     /// Returns the files of the last undo of texts, if it can be redone. Fails if a later edit ended every redo.

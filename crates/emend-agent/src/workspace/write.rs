@@ -179,6 +179,7 @@ impl Workspace {
             self.save_refused(&staged)?;
             return Err(error);
         }
+        let has_waited = self.has_waited(&staged);
         let mut state = self.state();
         let mut applied = Vec::with_capacity(staged.len());
         for file in staged {
@@ -200,8 +201,24 @@ impl Workspace {
             }
         }
         drop(state);
+        self.confirm(has_waited);
         self.share()?;
         Ok(applied)
+    }
+
+    /// Returns whether one of these files waits for a save until now. Its log was saved with the text that the disk had
+    /// before this write.
+    fn has_waited(&self, staged: &[Staged]) -> bool {
+        MAY_SAVE && staged.iter().any(|file| !file.waits && self.waits(&file.path))
+    }
+
+    /// Saves the logs again after a write of files that had waited, with the text that the disk has now. Without that, the
+    /// next process would merge a later change of another program with a text that the disk no longer has.
+    fn confirm(&self, has_waited: bool) {
+        if MAY_SAVE && has_waited {
+            // The files are written. The next save tries again.
+            let _ = self.persist();
+        }
     }
 
     fn verify_lease(&self, context: &WriteContext<'_>, staged: &[Staged]) -> Result<(), WorkspaceError> {
@@ -299,6 +316,7 @@ impl Workspace {
         step: Option<Step>,
     ) -> Result<(), WorkspaceError> {
         self.save_all(&staged, over_read_only, step.as_ref()).await?;
+        let has_waited = self.has_waited(&staged);
         let mut state = self.state();
         for file in staged {
             state.install(file.path, file.log, file.waits);
@@ -307,6 +325,7 @@ impl Workspace {
             state.take_step(step);
         }
         drop(state);
+        self.confirm(has_waited);
         self.share()
     }
 
@@ -482,11 +501,12 @@ impl State {
         if !waits {
             log.mark_saved();
         }
+        let has_waited = MAY_SAVE && !waits && self.files.get(&path).is_some_and(|entry| entry.waits);
         self.install_found(path.clone(), log);
         if let Some(entry) = self.files.get_mut(&path) {
             entry.waits = waits && !entry.log.is_disk_saved();
         }
-        self.note_installed(&path);
+        if has_waited { self.note_unsaved(&path) } else { self.note_installed(&path) }
     }
 
     /// Replaces the log of a file whose content on disk the log already knows.

@@ -15,6 +15,7 @@ use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use serde_json::{Value, json};
 
 use super::attach_client::Client;
+use super::attach_question::OpenQuestion;
 use crate::approve::{PROMPT, approval, question};
 use crate::args::AttachArgs;
 use crate::failure::Failure;
@@ -147,8 +148,7 @@ pub(super) struct Seat<'a> {
     seq: u64,
     /// The job that runs, if any.
     pub(super) job: Option<String>,
-    /// Id of the open question.
-    question: Option<String>,
+    question: Option<OpenQuestion>,
     /// Ids of the tool calls that wait for approval.
     approvals: Vec<String>,
     /// The hunks that the user has seen by `/review`, in the order of their numbers.
@@ -263,12 +263,11 @@ impl<'a> Seat<'a> {
     }
 
     fn ask(&mut self, question: &Value) -> Result<(), Failure> {
-        self.question = question["question_id"].as_str().map(str::to_owned);
-        self.print(&format!("? {}\n", word(&question["question"])))?;
-        for option in question["options"].as_array().into_iter().flatten() {
-            self.print(&format!("  - {}\n", word(option)))?;
+        self.question = OpenQuestion::of(question);
+        match self.question.as_ref().map(OpenQuestion::prompt) {
+            Some(prompt) => self.print(&prompt),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn ask_approval(&mut self, approval: &Value) -> Result<(), Failure> {
@@ -384,9 +383,13 @@ impl<'a> Seat<'a> {
     }
 
     async fn send(&mut self, line: &str) -> Result<(), Failure> {
-        match (&self.job, &self.question) {
+        match (&self.job, &mut self.question) {
             (Some(job), Some(question)) => {
-                let body = json!({ "question_id": question, "answer": line });
+                let Some(answer) = question.take(line) else {
+                    let prompt = question.prompt();
+                    return self.print(&prompt);
+                };
+                let body = json!({ "question_id": question.id, "answer": answer });
                 self.client.post(&format!("/api/agent/jobs/{job}/clarify"), body).await?;
             }
             (Some(job), None) => {

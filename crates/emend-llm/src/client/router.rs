@@ -37,7 +37,7 @@ pub struct RouterPolicy {
     /// The number of local attempts before a response that does not pass goes to the remote model. At least one.
     pub hybrid_max_local_attempts: u32,
     /// Whether to use the remote model if the response does not pass: a call that does not match its schema, or a
-    /// rejection by the gate. Without it the gate is not asked.
+    /// rejection by the gate. Without it the gate is not asked, and the last response with such a call is returned.
     pub hybrid_remote_on_schema_fail: bool,
     /// Whether to use the remote model if the conversation exceeds the local model's context window.
     pub hybrid_remote_on_context_overflow: bool,
@@ -143,6 +143,8 @@ pub struct Router {
 /// The outcome of a local attempt.
 enum Local {
     Passed(Vec<StreamEvent>),
+    /// A call in the response does not match its schema.
+    Malformed(LlmError, Vec<StreamEvent>),
     Failed(RouteReason, LlmError),
 }
 
@@ -222,17 +224,22 @@ impl Router {
         while reason != RouteReason::Escalated {
             let route = self.route(true)?;
             traces.push(self.trace(route, trace(true, reason, attempt, detail.clone())));
-            let (why, error) = match self.try_local(route, &request, &cancel).await {
+            let (why, error, answer) = match self.try_local(route, &request, &cancel).await {
                 Local::Passed(events) => {
                     return Ok(Box::pin(futures::stream::iter(traces.into_iter().chain(events).map(Ok))));
                 }
-                Local::Failed(why, error) => (why, error),
+                Local::Failed(why, error) => (why, error, None),
+                Local::Malformed(error, events) => (RouteReason::SchemaFail, error, Some(events)),
             };
             let again = matches!(why, RouteReason::SchemaFail | RouteReason::ValidationFail | RouteReason::LocalError);
             attempt += 1;
             (reason, detail) = (why, Some(error.message.clone()));
             if error.kind == ErrorKind::Abort || (!again || attempt > self.max_attempts()) && !self.may_go_remote(why) {
-                return Err(error);
+                // The session tells the model of a call that does not match, and limits how often.
+                return match answer {
+                    Some(events) => Ok(Box::pin(futures::stream::iter(traces.into_iter().chain(events).map(Ok)))),
+                    None => Err(error),
+                };
             }
             if !again || attempt > self.max_attempts() {
                 break;
@@ -289,10 +296,14 @@ impl Router {
                 };
             }
         };
+        let invalid = |problem| LlmError::new(ErrorKind::InvalidToolCall, problem);
         match outcome {
             Ok((events, response)) => match self.problem(request, &response).await {
                 None => Local::Passed(events),
-                Some((reason, problem)) => Local::Failed(reason, LlmError::new(ErrorKind::InvalidToolCall, problem)),
+                Some((RouteReason::SchemaFail, problem)) if response.finish_reason.reason != FinishKind::Error => {
+                    Local::Malformed(invalid(problem), events)
+                }
+                Some((reason, problem)) => Local::Failed(reason, invalid(problem)),
             },
             Err(error) if error.kind == ErrorKind::ContextLength => Local::Failed(RouteReason::ContextOverflow, error),
             Err(error) => Local::Failed(RouteReason::LocalError, error),
@@ -490,7 +501,10 @@ mod tests {
         assert_eq!(run(never.clone(), [says(&["bad"])], []), found("bad", &gated[..1]));
         let strict = RouterPolicy { strict_local: true, ..hybrid() };
         assert_eq!(run(strict, [says(&["bad"])], []), found("bad", &gated[..1]));
-        assert_eq!(run(never, [bad(), bad()], [says(&["far"])]).0, Err(ErrorKind::InvalidToolCall));
+        // The caller gets the call that does not match, as from a single model.
+        for policy in [never, RouterPolicy { strict_local: true, ..hybrid() }] {
+            assert_eq!(run(policy, [bad(), bad()], [says(&["far"])]), found("{\"file\":\"a\"}", &twice));
+        }
     }
 
     #[test]

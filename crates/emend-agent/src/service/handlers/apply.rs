@@ -14,7 +14,7 @@ use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
 use crate::service::driver;
 use crate::service::inner::Inner;
-use crate::service::records::{Applying, JobRecord, JobStatus};
+use crate::service::records::{Applying, JobRecord, JobStatus, SessionStatus};
 use crate::service::review_requests::{AppliedFileBody, ApplyReply, ApplyRequest};
 use crate::service::settle::Application;
 use crate::workspace::{Applied, ApplyOptions, ReviewError};
@@ -50,7 +50,14 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
         Ok(Err(files)) => return Err(conflict(inner, &job, &files, wanted.rerun).await),
         Err(error) => {
             // Decisions that follow must not look like this application.
-            inner.forget_application(&job.job_id).await?;
+            let data = json!({ "error": error.body() });
+            inner
+                .change_job(&job.job_id, |_, job, changes| {
+                    job.control.applying = None;
+                    changes.review_event(job, "apply.failed", data);
+                    Ok(())
+                })
+                .await?;
             return Err(error);
         }
     };
@@ -83,9 +90,9 @@ impl Inner {
     /// Returns the error of a refused decision. If later hunks depend on those to reject, it names them with their jobs.
     pub(in crate::service) async fn refused(&self, error: ReviewError) -> ApiError {
         let ReviewError::NeededLater { path, hunks, runs } = &error else { return error.into() };
-        let open = self.store.open_jobs().await.unwrap_or_default().into_iter();
-        let is_later = |job: &JobRecord| job.runs.iter().any(|run| runs.contains(run));
-        let jobs: Vec<String> = open.filter(is_later).map(|job| job.job_id).collect();
+        let runs: Vec<u64> = runs.iter().copied().collect();
+        let later = self.store.jobs_of_runs(&runs).await.unwrap_or_default().into_iter();
+        let jobs: Vec<String> = later.map(|job| job.job_id).collect();
         let data = json!({ "file_path": path, "hunk_ids": hunks, "job_ids": jobs });
         ApiError::from(error).with_data(data)
     }
@@ -122,7 +129,9 @@ async fn conflict(inner: &Shared<Inner>, job: &JobRecord, files: &[FilePath], ma
     let message = format!("{} changed on disk since the edits were proposed; nothing was written", paths.join(", "));
     let mut error = ApiError::new(Code::Conflict, message);
     // A job that failed or was cancelled does not start again.
-    let reruns = may_rerun && !job.status.is_terminal() && job.n_reruns < inner.limits.max_reruns;
+    let mut reruns = may_rerun && !job.status.is_terminal() && job.n_reruns < inner.limits.max_reruns;
+    // The model does not work in an archived session.
+    reruns &= inner.session(&job.session_id).await.is_ok_and(|session| session.status == SessionStatus::Active);
     let detected = inner
         .change_job(&job.job_id, |_, job, changes| {
             job.control.applying = None;

@@ -6,14 +6,13 @@ use emend_edit::patch::line_edits::{LineEdit, LineOperation};
 use emend_llm::CancelToken;
 use serde_json::json;
 
-use crate::environment::Access;
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
 use crate::service::canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineOperation, CanvasOpenRequest,
     CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
 };
-use crate::service::handlers::review::check_outside_git;
+use crate::service::handlers::review::{check_outside_git, file};
 use crate::service::inner::Inner;
 use crate::tools::{
     CanvasDesk, CanvasEdit, CanvasEdited, CanvasFailure, CanvasLines, CanvasMatches, CheckOut, CheckedIn, Place,
@@ -72,7 +71,7 @@ pub(super) async fn open(inner: &Inner, id: &str, request: &ApiRequest) -> ApiRe
     inner.check_canvas()?;
     let path = match file_path {
         Some(path) => {
-            let file = inner.workspace.environment().resolve(&path, Access::Read).await?;
+            let file = file(inner, &path).await?;
             let text = inner.workspace.text(&path).await?;
             text.ok_or_else(|| ApiError::unknown("file", &path))?;
             Some(file)

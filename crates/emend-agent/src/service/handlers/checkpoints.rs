@@ -2,14 +2,15 @@
 
 use serde_json::json;
 
-use crate::environment::{Access, FilePath};
+use crate::environment::KeptPreview;
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, parameter};
 use crate::service::bodies::{CheckpointList, CheckpointSummary};
 use crate::service::checkpoint_bodies::{
-    CheckpointBody, CheckpointFileBody, CheckpointHunkBody, Diff3Body, RollbackBody, RollbackModeName, RollbackReply,
-    RolledBackFileBody,
+    CheckpointBody, CheckpointFileBody, CheckpointHunkBody, Diff3Body, OtherFileBody, RollbackBody, RollbackModeName,
+    RollbackReply, RolledBackFileBody,
 };
+use crate::service::handlers::review::file;
 use crate::service::inner::Inner;
 use crate::service::records::{JobRecord, RollingBack, SessionRecord};
 use crate::service::settle::Deciding;
@@ -55,10 +56,6 @@ impl Inner {
         let job_id = format!("job_{}", id.strip_prefix("cp_").ok_or_else(unknown)?);
         let job = self.store.job(&job_id).await?.filter(|job| job.checkpoint_id.is_some());
         job.ok_or_else(unknown)
-    }
-
-    async fn file(&self, path: &str) -> ApiResult<FilePath> {
-        Ok(self.workspace.environment().resolve(path, Access::Read).await?)
     }
 }
 
@@ -110,7 +107,7 @@ pub(super) async fn diff3(inner: &Inner, id: &str, request: &ApiRequest) -> ApiR
     let job = inner.job_of_checkpoint(id).await?;
     let path = parameter(request, "file_path");
     let path = path.ok_or_else(|| ApiError::new(Code::InvalidArgument, "the parameter file_path is missing"))?;
-    let file = inner.file(path).await?;
+    let file = file(inner, path).await?;
     let texts = inner.workspace.diff3(&job.runs, &file).await?;
     Ok(Diff3Body {
         file_path: file.to_string(),
@@ -125,13 +122,15 @@ pub(super) async fn roll_back(inner: &Inner, id: &str, request: &ApiRequest) -> 
     let job = inner.job_of_checkpoint(id).await?;
     let asked = RollbackRequest { preview: wanted.preview, ..inner.rollback_of(&job, &wanted).await? };
     if wanted.preview {
+        let others = inner.other_files(&asked, wanted.save).await?;
         let effect = inner.workspace.rollback(&asked).await?;
-        return Ok(inner.rolled_back("preview", effect));
+        return Ok(inner.rolled_back("preview", effect, others));
     }
     let deciding = inner.begin_decision().await;
     let expected = inner.workspace.rollback(&RollbackRequest { preview: true, ..asked.clone() }).await?;
     let (save, data) = (wanted.save, json!({ "checkpoint_id": id, "mode": wanted.mode }));
-    let files = inner.rolled_back("preview", expected).files;
+    let files = inner.rolled_back("preview", expected, Vec::new()).files;
+    let others = inner.other_files(&asked, save).await?;
     let plan = RollingBack { job_id: job.job_id.clone(), request: wanted, files };
     inner
         .change_job(&job.job_id, |session, job, changes| {
@@ -143,7 +142,7 @@ pub(super) async fn roll_back(inner: &Inner, id: &str, request: &ApiRequest) -> 
     match inner.saving(save).rollback(&asked).await {
         Ok(effect) => {
             let has_conflicts = effect.files.iter().any(|file| !file.conflicts.is_empty());
-            let reply = inner.rolled_back(if has_conflicts { "conflict" } else { "completed" }, effect);
+            let reply = inner.rolled_back(if has_conflicts { "conflict" } else { "completed" }, effect, others);
             inner.end_rollback(&job.job_id, Ok(&reply.files), &deciding).await?;
             Ok(reply)
         }
@@ -170,7 +169,7 @@ impl Inner {
             Some(paths) => {
                 let mut files = Vec::new();
                 for path in paths {
-                    files.push(self.file(path).await?);
+                    files.push(file(self, path).await?);
                 }
                 Some(files)
             }
@@ -223,7 +222,7 @@ impl Inner {
         };
         let n_reverted = |files: &[RolledBackFileBody]| files.iter().map(|file| file.reverted).sum::<u64>();
         let is_left = left.map(|effect| {
-            let files = self.rolled_back("preview", effect).files;
+            let files = self.rolled_back("preview", effect, Vec::new()).files;
             n_reverted(&files) > 0 || (n_reverted(&plan.files) == 0 && files == plan.files)
         });
         match is_left {
@@ -239,7 +238,28 @@ fn interrupted() -> ApiError {
 }
 
 impl Inner {
-    fn rolled_back(&self, status: &str, effect: crate::workspace::Rollback) -> RollbackReply {
+    /// Returns the paths beside texts that a rollback concerns. Only a hard one with `save` restores them.
+    async fn other_files(&self, asked: &RollbackRequest, save: bool) -> ApiResult<Vec<OtherFileBody>> {
+        let is_hard = asked.mode == RollbackMode::HardAll && asked.files.is_none();
+        let others = if is_hard { self.workspace.other_changes(&asked.runs, true).await? } else { Vec::new() };
+        let other = |change: KeptPreview| OtherFileBody {
+            file_path: change.path.to_string(),
+            restored: save && !change.is_blocked,
+        };
+        Ok(others.into_iter().map(other).collect())
+    }
+
+    fn rolled_back(
+        &self,
+        status: &str,
+        effect: crate::workspace::Rollback,
+        mut other_files: Vec<OtherFileBody>,
+    ) -> RollbackReply {
+        for other in &mut other_files {
+            other.restored &= !effect.kept.iter().any(|kept| kept.as_str() == other.file_path);
+        }
+        let refused = effect.files.iter().filter(|file| file.refused).map(|file| file.file_path.to_string());
+        other_files.extend(refused.map(|file_path| OtherFileBody { file_path, restored: false }));
         let file = |file: crate::workspace::RolledBackFile| RolledBackFileBody {
             file_path: file.file_path.to_string(),
             reverted: file.reverted as u64,
@@ -250,6 +270,6 @@ impl Inner {
         let files: Vec<RolledBackFileBody> = effect.files.into_iter().map(file).collect();
         let is_affected = |path: &String| files.iter().any(|file| file.file_path == *path);
         let unsaved = self.unsaved().into_iter().filter(is_affected).collect();
-        RollbackReply { status: status.to_owned(), files, unsaved }
+        RollbackReply { status: status.to_owned(), files, other_files, unsaved }
     }
 }

@@ -58,6 +58,7 @@ pub(super) async fn add(inner: &Inner, id: &str, request: &ApiRequest) -> ApiRes
     };
     let (_, committed) = inner
         .change(id, |session, changes| {
+            changes.text = format!("{}\n", comment.text);
             changes.session_event("comment.added", json!({ "comment": comment }));
             session.comments.push(comment);
             Ok(())

@@ -7,6 +7,7 @@ use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
 use crate::service::bodies::{FollowUpList, TextRequest, ToolConfig};
 use crate::service::driver::{self, JobOrigin, NewJob};
+use crate::service::handlers::jobs::keep_steering;
 use crate::service::inner::Inner;
 use crate::service::records::{FollowUp, SessionRecord, SessionStatus};
 
@@ -86,9 +87,9 @@ pub(super) async fn send(inner: &Shared<Inner>, id: &str, follow_up_id: &str) ->
     let found = session.follow_ups.iter().find(|follow_up| follow_up.follow_up_id == follow_up_id);
     let found = found.ok_or_else(|| ApiError::unknown("follow-up", follow_up_id))?.clone();
     let slot = inner.slot(id);
-    let is_running = slot.running.lock().is_some();
-    let agent = slot.agent.lock().clone().filter(|_| is_running);
-    let Some(agent) = agent else {
+    let running = slot.running.lock().clone();
+    let agent = slot.agent.lock().clone();
+    let Some((agent, running)) = agent.zip(running) else {
         let new = NewJob {
             session_id: id,
             instruction: &found.text,
@@ -99,13 +100,14 @@ pub(super) async fn send(inner: &Shared<Inner>, id: &str, follow_up_id: &str) ->
         let started_job_id = Some(driver::start(inner, new).await?.job_id);
         return Ok(FollowUpList { started_job_id, ..listed(inner.session(id).await?) });
     };
-    agent.session.steer(&found.text)?;
     let (_, committed) = inner
-        .change(id, |session, changes| {
+        .change_job(&running.job_id, |session, job, changes| {
+            keep_steering(job, changes, &found.text)?;
             session.follow_ups.retain(|follow_up| follow_up.follow_up_id != follow_up_id);
             changes.session_event("follow_up.sent", json!({ "follow_up_id": follow_up_id }));
             Ok(())
         })
         .await?;
+    agent.session.steer(&found.text)?;
     Ok(listed(committed.session))
 }

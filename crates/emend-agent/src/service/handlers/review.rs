@@ -4,7 +4,7 @@ use emend_edit::line_log::DependentsPolicy;
 use emend_llm::Shared;
 use serde_json::{Value, json};
 
-use crate::environment::{Access, FilePath};
+use crate::environment::{Access, EnvError, FilePath};
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, parameter};
 use crate::service::inner::Inner;
@@ -155,6 +155,8 @@ pub(super) async fn decide(inner: &Inner, request: &ApiRequest) -> ApiResult<Rev
         }
         (Selected::Lines(lines), decision) => (workspace.decide_lines(&lines, decision).await?, None),
     };
+    // Without an edit that had replaced them, edits of another job are pending again.
+    inner.reopen("decision").await?;
     inner.settle_decision(&deciding, "decision").await?;
     let skipped_hunk_ids = match scope {
         Some(Selection::All(path)) => contested(&review, |file| path.as_ref().is_none_or(|path| *path == file.path)),
@@ -181,6 +183,7 @@ pub(super) async fn preview(inner: &Inner, request: &ApiRequest) -> ApiResult<To
         hunks: file.hunks as u64,
         contested: file.contested as u64,
         oversized: file.oversized as u64,
+        also_accepted: file.also_accepted as u64,
         dependents_from_user: file.dependents_from_user as u64,
         removes_user_lines: file.removes_user_lines as u64,
     };
@@ -209,15 +212,32 @@ fn data_of(value: &impl serde::Serialize) -> ApiResult<Value> {
     serde_json::to_value(value).map_err(|error| ApiError::new(Code::Internal, error.to_string()))
 }
 
-async fn file(inner: &Inner, path: &str) -> ApiResult<FilePath> {
-    Ok(inner.workspace.environment().resolve(path, Access::Read).await?)
+/// Returns a file that is on the disk, or that the workspace knows: a pending or unsaved edit creates it, or it was deleted.
+pub(super) async fn file(inner: &Inner, path: &str) -> ApiResult<FilePath> {
+    let environment = inner.workspace.environment();
+    match environment.resolve(path, Access::Read).await {
+        Err(EnvError::NotFound { path, suggestions }) => {
+            let file = environment.resolve(&path, Access::Write).await?;
+            if inner.workspace.revision_of(&file) > 0 {
+                Ok(file)
+            } else {
+                Err(EnvError::NotFound { path, suggestions }.into())
+            }
+        }
+        found => Ok(found?),
+    }
 }
 
 pub(super) async fn step(inner: &Inner, is_redo: bool, request: &ApiRequest) -> ApiResult<ReviewBody> {
     let StepRequest { save } = body(request)?;
     let deciding = inner.begin_decision().await;
     let workspace = inner.saving(save);
-    let review = if is_redo { workspace.redo().await? } else { workspace.undo().await? };
+    let review = match is_redo {
+        true => workspace.redo().await?,
+        // The disk keeps what commands changed until the user saves, and nothing saves that later.
+        false if save => workspace.undo_whole().await?,
+        false => workspace.undo().await?,
+    };
     let what = if is_redo { "redo" } else { "undo" };
     inner.reopen(what).await?;
     inner.settle_decision(&deciding, what).await?;

@@ -60,7 +60,7 @@ pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest
         inner.keep_conversation(session_id, &cut.entries).await?;
     }
     inner.note_rewind(session_id, Some(plan.clone())).await?;
-    let undone = inner.carry_out_rewind(session_id, &plan, cut.map(|cut| cut.agent), &deciding).await;
+    let undone = inner.carry_out_rewind(session_id, &plan, cut.map(|cut| cut.agent), (&deciding, false)).await;
     match undone {
         Ok(undone) => Ok(reply(job, plan.n_removed, undone)),
         Err(error) => {
@@ -149,7 +149,7 @@ impl Inner {
         let (deciding, id) = (self.begin_decision().await, &session.session_id);
         match plan.is_undo {
             true => self.carry_out_undo(id, plan, agent, &deciding).await.map(drop),
-            false => self.carry_out_rewind(id, plan, agent, &deciding).await.map(drop),
+            false => self.carry_out_rewind(id, plan, agent, (&deciding, true)).await.map(drop),
         }
     }
 
@@ -162,13 +162,13 @@ impl Inner {
         Ok(())
     }
 
-    /// Carries out a rewind. Repeating it after an interruption completes it.
+    /// Carries out a rewind. Repeating it after an interruption (`is_repeated`) completes it.
     async fn carry_out_rewind(
         &self,
         session_id: &str,
         plan: &Rewinding,
         agent: Option<Agent>,
-        deciding: &Deciding<'_>,
+        (deciding, is_repeated): (&Deciding<'_>, bool),
     ) -> ApiResult<UndoneRun> {
         let undone = if plan.files { self.workspace.undo_runs(&plan.runs).await? } else { UndoneRun::default() };
         if let Some(agent) = agent {
@@ -185,7 +185,9 @@ impl Inner {
         let rewound = Rewound {
             job_id: plan.job_id.clone(),
             removed_messages: plan.n_removed,
-            files: plan.files && (!undone.restored.is_empty() || self.has_undone(plan)),
+            // An undo that was complete before the interruption finds nothing to restore. Otherwise the files that can be
+            // redone are those of an earlier rewind.
+            files: plan.files && (!undone.restored.is_empty() || is_repeated && self.has_undone(plan)),
             runs: if plan.files { plan.runs.clone() } else { Vec::new() },
         };
         self.change(session_id, |session, changes| {

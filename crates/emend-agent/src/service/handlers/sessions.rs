@@ -24,6 +24,7 @@ pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
     if wanted.canvas.tools {
         inner.check_canvas().map_err(|error| ApiError::new(Code::Configuration, error.message))?;
     }
+    let _creating = inner.creating.lock().await;
     inner.check_session_limit().await?;
     let title = wanted.title.unwrap_or_default();
     inner.check_text(&title)?;
@@ -84,6 +85,8 @@ pub(super) async fn list(inner: &Inner, request: &ApiRequest) -> ApiResult<Sessi
 }
 
 pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<SessionSnapshot> {
+    // First: a client that goes on after this number may read an event whose effect it has seen, but misses none.
+    let seq = inner.store.events(&EventScope::All, u64::MAX, 0).await?.last;
     let session = inner.session(id).await?;
     let job = match &session.last_job_id {
         Some(id) => inner.store.job(id).await?,
@@ -93,7 +96,6 @@ pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<SessionSnapshot> {
     let files = inner.pending_files(&runs);
     let pending_review =
         if files.is_empty() { Value::Null } else { json!({ "files": files, "revision": inner.workspace.revision() }) };
-    let seq = inner.store.events(&EventScope::All, u64::MAX, 0).await?.last;
     Ok(SessionSnapshot {
         chat: chat(inner, id).await?,
         session: session.shown(),
@@ -148,6 +150,10 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
         inner.check_text(title)?;
     }
     check_budgets(&[wanted.budget.unwrap_or_default().cost_usd, wanted.job_budget.unwrap_or_default().cost_usd])?;
+    let slot = inner.slot(id);
+    // No job starts in between.
+    let starting = slot.starting.lock().await;
+    let creating = inner.creating.lock().await;
     let before = inner.session(id).await?;
     let is_running = inner.is_at_work(&before).await?;
     let needs_idle = wanted.mode.is_some() || wanted.status == Some(SessionStatus::Archived);
@@ -177,6 +183,7 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
             Ok(())
         })
         .await?;
+    drop((starting, creating));
     // Instructions may have waited for it.
     if lifts_limits && !is_running && !driver::is_stopped(inner, &committed.session).await? {
         driver::go_on(inner, id).await;
@@ -185,6 +192,10 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
 }
 
 pub(super) async fn remove(inner: &Inner, id: &str) -> ApiResult<Done> {
+    let slot = inner.slot(id);
+    // No job starts in between, and no change brings the session back.
+    let _starting = slot.starting.lock().await;
+    let _order = slot.order.lock().await;
     let session = inner.session(id).await?;
     if inner.is_at_work(&session).await? {
         return Err(ApiError::new(Code::Busy, "a job runs; wait for it or cancel it"));

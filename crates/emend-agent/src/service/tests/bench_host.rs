@@ -172,6 +172,11 @@ pub(super) struct Disk {
 }
 
 impl Disk {
+    /// Returns these parts with another store.
+    pub(super) fn with_store(self, store: Shared<dyn ServiceStore>) -> Self {
+        Self { store, ..self }
+    }
+
     /// Returns whether no file was edited.
     #[cfg(not(target_family = "wasm"))]
     pub(super) fn has_no_logs(&self) -> bool {
@@ -348,6 +353,11 @@ impl Bench {
             tasks.retain_mut(|task| task.now_or_never().is_none());
         }
         self.host.tasks.lock().extend(tasks);
+    }
+
+    /// Returns whether no task is left.
+    pub(super) fn is_idle(&self) -> bool {
+        self.host.tasks.lock().is_empty()
     }
 
     /// Drops all tasks, as a process that is killed.

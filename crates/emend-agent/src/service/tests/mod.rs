@@ -8,10 +8,13 @@ mod ended;
 mod host_tests;
 mod jobs;
 mod questions;
+mod races;
 mod resuming;
 mod review;
 mod rewind;
 mod saving;
 mod scenario;
+mod unwritten;
+mod yielding;
 
 use bench_host::Bench;

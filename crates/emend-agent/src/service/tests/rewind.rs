@@ -223,3 +223,22 @@ fn a_rewind_without_an_effect_is_refused_and_keeps_the_undo_of_the_last_one() {
         assert_eq!(bench.disk("notes.md"), "The color.\n");
     });
 }
+
+#[test]
+fn the_undo_of_a_rewind_leaves_the_files_of_an_earlier_rewind() {
+    block_on(async {
+        let bench = Bench::new("//- notes.md\nThe colour.\n");
+        let session = bench.session(json!({ "mode": "direct" })).await;
+        let job = bench.run(&session, "rename colour to color in notes.md").await;
+        bench.work().await;
+        let path = format!("/api/agent/sessions/{session}/rewind");
+        let (status, reply) = bench.post(&path, json!({ "job_id": job, "files": true, "conversation": false })).await;
+        assert_eq!((status, &reply["restored"]), (200, &json!(["notes.md"])), "{reply}");
+        let (status, reply) = bench.post(&path, json!({ "job_id": job, "files": true })).await;
+        assert_eq!((status, &reply["restored"]), (200, &json!([])), "{reply}");
+        let (status, reply) = bench.post(&format!("{path}/undo"), json!({})).await;
+        assert_eq!((status, &reply["restored"]), (200, &json!([])), "{reply}");
+        assert!(reply["restored_messages"].as_u64().unwrap() > 0, "{reply}");
+        assert_eq!(bench.disk("notes.md"), "The colour.\n", "it was taken back by the rewind before");
+    });
+}

@@ -237,3 +237,37 @@ fn an_interrupted_decision_on_an_unsaved_file_loses_no_edit() {
     block_on(next.workspace.save(None, false)).unwrap();
     assert_eq!(next.disk("a.txt").as_deref(), Some("1\ntwo\n"));
 }
+
+#[test]
+fn a_change_of_another_program_after_an_explicit_save_doubles_no_line() {
+    covers("review.save");
+    for is_undone in [false, true] {
+        let saved = Shared::new(Saved::default());
+        let world = kept(&saved);
+        let deferring = world.workspace.deferring_saves();
+        block_on(deferring.user_edit("a.txt", Some("one\n2\n"), None)).unwrap();
+        block_on(world.workspace.save(None, false)).unwrap();
+        // Another program changes another line, or puts the old text back.
+        let text = if is_undone { "one\ntwo\n" } else { "1\n2\n" };
+        let mut files = disk(&world);
+        assert_eq!(files[0].as_deref(), Some("one\n2\n"));
+        files[0] = Some(text.to_owned());
+        let next = next_process(&files, saved.0.lock().last().cloned().unwrap());
+        assert_eq!(next.visible("a.txt").as_deref(), Some(text));
+        assert_eq!(waiting(&next), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_direct_edit_of_an_unsaved_file_leaves_it_saved_for_the_next_process() {
+    let saved = Shared::new(Saved::default());
+    let mut world = kept(&saved);
+    block_on(world.workspace.deferring_saves().user_edit("a.txt", Some("one\n2\n"), None)).unwrap();
+    world.workspace = Shared::new(world.workspace.in_mode(Mode::Direct));
+    world.agent("a.txt", Some("one\n2\nthree\n")).unwrap();
+    let mut files = disk(&world);
+    assert_eq!(files[0].as_deref(), Some("one\n2\nthree\n"));
+    files[0] = Some("1\n2\nthree\n".to_owned());
+    let next = next_process(&files, saved.0.lock().last().cloned().unwrap());
+    assert_eq!(next.visible("a.txt").as_deref(), Some("1\n2\nthree\n"));
+}

@@ -311,3 +311,35 @@ fn a_call_that_needs_an_earlier_read_is_asked_about_again_and_can_be_made() {
         assert_eq!(next.disk("a.md"), "written\n");
     });
 }
+
+#[test]
+fn messages_of_the_user_survive_a_kill() {
+    covers("service.resumed");
+    block_on(async {
+        let mut n_kept = 0;
+        for n_polls in 0..60 {
+            let mut bench = Bench::recording(FILES);
+            let session = bench.session(json!({})).await;
+            let job = bench.run(&session, "rename alpha to omega").await;
+            bench.work_a_little(n_polls).await;
+            let path = format!("/api/agent/jobs/{job}/steer");
+            let mut steer = Box::pin(bench.post(&path, json!({ "text": "mind it" })));
+            let reply = loop {
+                if let Some(reply) = (&mut steer).now_or_never() {
+                    break reply;
+                }
+                bench.work_a_little(1).await;
+            };
+            drop(steer);
+            bench.kill();
+            bench = Bench::open(bench.disk.clone(), ServiceLimits::default());
+            bench.service.recover().await.unwrap();
+            bench.work().await;
+            let kinds = bench.kinds(&job).await;
+            let n_told = kinds.iter().filter(|kind| ["message.steered", "message.returned"].contains(&kind.as_str()));
+            assert_eq!(n_told.count(), usize::from(reply.0 == 200), "{n_polls} polls: {reply:?} {kinds:?}");
+            n_kept += usize::from(reply.0 == 200);
+        }
+        assert!(n_kept > 10, "{n_kept}");
+    });
+}
