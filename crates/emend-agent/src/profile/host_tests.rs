@@ -81,9 +81,15 @@ parameters and results are the same for all families. The model reads a text wit
 | clarify_user | question, options, fields: [{name, label, options, required}] | `question`, `options`, `fields` |
 | propose_edits | edits: [{edit_id, file_path, operation, start_line, end_line, new_text, new_path, expected_hash, rationale}] | `edits`: as given; `states: [{file_path, hash, version, deleted}]`; `files`; `diagnostics` |
 
-`search_project` compares literal words. The exact phrase comes first, then all words, then some; a word in the path
-counts. Each file shows its best lines before any file shows more. Equal results are ordered by path and line. `.git`,
-hidden files, ignored files, and paths that rules hide are left out; pending edits are found.
+`search_project` compares literal words, also as parts of longer words. Results with the exact phrase in one line or in the
+path come first. Each file shows its best lines before any file shows more. Files are ordered by BM25 (k1 = 1.2, b = 0.75):
+a word weighs more if it is frequent in the file, if few files have it, and if the file is short. A word in the path counts
+as one in the text. Equal results are ordered by path and line. `.git`, hidden files, ignored files, and paths that rules
+hide are left out; pending edits are found. The order is the same with and without an index, and on all hosts.
+
+The number of files, their lengths in bytes and the number of files with a word are exact, with two limits. A search ends
+after 20,000 matching lines, and files after that point have no counts. Of a line of more than 1,000 bytes only the part
+around its first match counts. Binary files count as files, although they have no words.
 
 `operation` is `replace`, `insert`, `delete`, `create`, `delete_file` or `rename`. All line numbers are those before the
 call. `insert` inserts before `start_line`; one past the last line appends. All edits of a call apply or none. Edits that
