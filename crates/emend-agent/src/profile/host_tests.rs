@@ -56,6 +56,20 @@ its size. `grep` searches files of any size.
 | tool | effect | concurrent | interruptible | output |
 |---|---|---|---|---|
 ";
+    const NATIVE: &str = "
+## The tool of native hosts
+
+`outline` is in the command line and in `emend serve`, with `--outline`; the browser does not have it
+([0060](decisions/0060-outlines.md)). Its name is the same in all families. With `file_path` it shows the definitions of one
+source file as lines `12-40 fn name`, nested ones indented; with `symbol` too, only those whose name begins with it. With
+`symbol` alone it shows where the project defines the name, the whole name first, and without declarations of C that have no
+body. Case matters only if the symbol has an upper-case letter. The data is `symbols: [{name, kind, first_line, last_line,
+depth}]` with `file_path` and `truncated`; a search has the `file_path` in each symbol.
+
+| tool | effect | concurrent | interruptible | output |
+|---|---|---|---|---|
+| outline | Reads | yes | yes | HeadTail, 50000 characters |
+";
     const NAMES: &str = "
 ## Names by family of models
 
@@ -112,6 +126,6 @@ each field. `no_user_answer` stands for a question or a field that the user skip
     let row = |tool: &&str| format!("| {tool} | {} |\n", families.map(|rows| cell(rows, tool)).join(" | "));
     let names: String = tools.iter().map(row).collect();
     let project = effects(&project_tools(ProjectToolLimits::default()));
-    let page = [HEADER, &effects(&canonical_tools()), NAMES, &names, PROJECT, &project].concat();
+    let page = [HEADER, &effects(&canonical_tools()), NATIVE, NAMES, &names, PROJECT, &project].concat();
     expect_test::expect_file!["../../../../docs/tools.md"].assert_eq(&page);
 }
