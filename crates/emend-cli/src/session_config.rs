@@ -100,7 +100,7 @@ fn tool_limits(name: &str, limits: &[Sourced<String>]) -> Result<BTreeMap<String
         let (tool, n) = pair.ok_or_else(|| wrong(format!("expected TOOL=N, not {:?}", limit.value)))?;
         if tools.get(tool).is_none() {
             let known = || tools.names().collect::<Vec<_>>().join(", ");
-            return Err(wrong(match check_tool_name(tool, &[]) {
+            return Err(wrong(match check_tool_name(tool, &tool_set::OWN_NAMES) {
                 Err(unknown) => unknown.to_string(),
                 Ok(()) => format!("{tool} is not the canonical name of a tool; expected one of {}", known()),
             }));

@@ -20,7 +20,7 @@ use crate::saved_sessions::find;
 use crate::session_config::{override_profile, session_config};
 use crate::session_notes::SessionNotes;
 use crate::settings::{EditsName, InheritName, Model, ProfileName, Settings, Sourced};
-use crate::tool_set::web_transport;
+use crate::tool_set::{outline, web_transport};
 use crate::{approve, provider};
 
 /// Differences between `emend run` and a conversation.
@@ -214,9 +214,12 @@ pub(crate) fn session_builder(
     builder
 }
 
-/// Sets the options that a profile would replace.
+/// Sets the options that a profile would replace, and adds the tools that the core does not have.
 pub(crate) fn adjust(settings: &Settings, options: &mut SessionOptions) {
     override_profile(settings, &mut options.config);
+    if settings.outline.value {
+        options.tools.register(outline());
+    }
     if settings.read_only.value {
         let tools = std::mem::take(&mut options.tools);
         options.tools = tools.filtered(|tool| tool.effect() != ToolEffect::Writes && !tool.needs_shell());

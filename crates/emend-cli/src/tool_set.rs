@@ -3,7 +3,7 @@
 use emend_agent::profile::Profile;
 use emend_agent::tool::{Tool, ToolRegistry};
 use emend_agent::tools::{ClarifyUser, EditLines, SafePatch, WebFetch, WebFetchOptions, core_tools};
-use emend_host::{ReqwestTransport, SystemClock, Timeouts};
+use emend_host::{Outline, ReqwestTransport, SystemClock, Timeouts};
 use emend_llm::{Shared, Transport};
 
 /// Returns every tool but those for subagents, by canonical name.
@@ -15,7 +15,16 @@ pub(crate) fn all() -> ToolRegistry {
     tools.register(Shared::new(EditLines));
     tools.register(Shared::new(ClarifyUser));
     tools.register(web_fetch());
+    tools.register(outline());
     tools
+}
+
+/// Names of tools that only this program has. Rules and limits may use them, too.
+pub(crate) const OWN_NAMES: [&str; 1] = ["outline"];
+
+/// Returns the tool that shows the definitions of source files.
+pub(crate) fn outline() -> Shared<dyn Tool> {
+    Shared::new(Outline)
 }
 
 /// Time limits for fetching a page.
@@ -33,7 +42,7 @@ pub(crate) fn web_transport() -> Shared<dyn Transport> {
 
 /// Returns a profile with the tools that are off by default, except those for subagents.
 pub(crate) fn with_optional_tools(profile: Profile) -> Profile {
-    profile.with_questions().with_tool(web_fetch())
+    profile.with_questions().with_tool(web_fetch()).with_tool(outline())
 }
 
 #[cfg(test)]
@@ -50,7 +59,7 @@ mod tests {
         let families = [Profile::openai(""), Profile::anthropic(""), Profile::gemini("")];
         let families = families.map(|profile| with_optional_tools(profile).with_subagents().tools);
         for name in [own].iter().chain(&families).flat_map(ToolRegistry::names) {
-            assert_eq!(check_tool_name(name, &[]), Ok(()));
+            assert_eq!(check_tool_name(name, &OWN_NAMES), Ok(()));
         }
     }
 }

@@ -11,6 +11,8 @@ mod growing_document;
 #[cfg(unix)]
 mod keep;
 mod local;
+#[cfg(feature = "outline")]
+mod outline;
 mod process;
 #[cfg(unix)]
 mod remote;
@@ -37,6 +39,8 @@ pub use local::IndexFigures;
 pub use local::LocalEnvironment;
 #[cfg(feature = "shell")]
 pub use local::read_command;
+#[cfg(feature = "outline")]
+pub use outline::Outline;
 pub use process::{EnvPolicy, Inherit, Sandbox};
 #[cfg(unix)]
 pub use remote::{RemoteEnvironment, RemoteKind, RemotePlace};

@@ -56,6 +56,20 @@ its size. `grep` searches files of any size.
 | tool | effect | concurrent | interruptible | output |
 |---|---|---|---|---|
 ";
+    const NATIVE: &str = "
+## The tool of native hosts
+
+`outline` is in the command line and in `emend serve`, with `--outline`; the browser does not have it
+([0060](decisions/0060-outlines.md)). Its name is the same in all families. With `file_path` it shows the definitions of one
+source file as lines `12-40 fn name`, nested ones indented; with `symbol` too, only those whose name begins with it. With
+`symbol` alone it shows where the project defines the name, the whole name first, and without declarations of C that have no
+body. Case matters only if the symbol has an upper-case letter. The data is `symbols: [{name, kind, first_line, last_line,
+depth}]` with `file_path` and `truncated`; a search has the `file_path` in each symbol.
+
+| tool | effect | concurrent | interruptible | output |
+|---|---|---|---|---|
+| outline | Reads | yes | yes | HeadTail, 50000 characters |
+";
     const NAMES: &str = "
 ## Names by family of models
 
@@ -81,9 +95,15 @@ parameters and results are the same for all families. The model reads a text wit
 | clarify_user | question, options, fields: [{name, label, options, required}] | `question`, `options`, `fields` |
 | propose_edits | edits: [{edit_id, file_path, operation, start_line, end_line, new_text, new_path, expected_hash, rationale}] | `edits`: as given; `states: [{file_path, hash, version, deleted}]`; `files`; `diagnostics` |
 
-`search_project` compares literal words. The exact phrase comes first, then all words, then some; a word in the path
-counts. Each file shows its best lines before any file shows more. Equal results are ordered by path and line. `.git`,
-hidden files, ignored files, and paths that rules hide are left out; pending edits are found.
+`search_project` compares literal words, also as parts of longer words. Results with the exact phrase in one line or in the
+path come first. Each file shows its best lines before any file shows more. Files are ordered by BM25 (k1 = 1.2, b = 0.75):
+a word weighs more if it is frequent in the file, if few files have it, and if the file is short. A word in the path counts
+as one in the text. Equal results are ordered by path and line. `.git`, hidden files, ignored files, and paths that rules
+hide are left out; pending edits are found. The order is the same with and without an index, and on all hosts.
+
+The number of files, their lengths in bytes and the number of files with a word are exact, with two limits. A search ends
+after 20,000 matching lines, and files after that point have no counts. Of a line of more than 1,000 bytes only the part
+around its first match counts. Binary files count as files, although they have no words.
 
 `operation` is `replace`, `insert`, `delete`, `create`, `delete_file` or `rename`. All line numbers are those before the
 call. `insert` inserts before `start_line`; one past the last line appends. All edits of a call apply or none. Edits that
@@ -106,6 +126,6 @@ each field. `no_user_answer` stands for a question or a field that the user skip
     let row = |tool: &&str| format!("| {tool} | {} |\n", families.map(|rows| cell(rows, tool)).join(" | "));
     let names: String = tools.iter().map(row).collect();
     let project = effects(&project_tools(ProjectToolLimits::default()));
-    let page = [HEADER, &effects(&canonical_tools()), NAMES, &names, PROJECT, &project].concat();
+    let page = [HEADER, &effects(&canonical_tools()), NATIVE, NAMES, &names, PROJECT, &project].concat();
     expect_test::expect_file!["../../../../docs/tools.md"].assert_eq(&page);
 }

@@ -21,17 +21,19 @@ const NO_COMMANDS: &str = "The page runs commands in memory only.";
 const PLACES: &str =
     "JavaScript has no processes that lead to other machines; `environment` takes an environment of your own.";
 const MEMORY: &str = "Files in memory are searched as fast as an index is read.";
+const GRAMMARS: &str = "The grammars are parsers in C, which the package does not have.";
 const ALWAYS: &str = "In JavaScript it keeps its default, because the size of the package's core is limited.";
 const RETRY: &str = "A `fetch` of your own can retry.";
 
 /// A setting of the command line: its type, its default, the npm option and the control of the page.
-const HOSTS: [(&str, &str, &str, Cell, Cell); 49] = [
+const HOSTS: [(&str, &str, &str, Cell, Cell); 50] = [
     ("env", "`ssh:HOST:DIR` and others", "this machine", No(PLACES), No(PROJECT)),
     ("model", "name of a model", "newest model with an API key, else `offline`", By("model"), By("Model")),
     ("effort", "`none` to `max`", "the provider's", By("effort"), No(PAGE)),
     ("profile", "`auto`, `openai`, `anthropic`, `gemini`, `none`", "`auto`", By("profile"), No(PAGE)),
     ("edits", "`own`, `safe_patch`, `edit_lines`", "by family", By("edits"), No(PAGE)),
     ("subagents", "switch", "off", By("subagents"), By("Let the assistant start subagents")),
+    ("outline", "switch", "off", No(GRAMMARS), No(GRAMMARS)),
     ("instructions", "text or `@FILE`", "none", By("instructions"), No(PAGE)),
     ("max_tool_rounds", "number", "100; in JavaScript no limit", By("maxToolRounds"), No(PAGE)),
     ("max_tokens", "number", "no limit", By("maxTokens"), By("Limit of a task in tokens")),

@@ -19,6 +19,7 @@ pub(crate) struct Settings {
     pub(crate) profile: Sourced<ProfileName>,
     pub(crate) edits: Sourced<Option<EditsName>>,
     pub(crate) subagents: Sourced<bool>,
+    pub(crate) outline: Sourced<bool>,
     pub(crate) instructions: Sourced<Option<String>>,
     pub(crate) max_tool_rounds: Sourced<Rounds>,
     pub(crate) max_tokens: Sourced<Tokens>,
@@ -121,7 +122,7 @@ pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
 }
 
 /// The usual settings.
-static TABLE: [Row; 19] = [
+static TABLE: [Row; 20] = [
     Row {
         name: "env",
         option: "--env",
@@ -198,6 +199,17 @@ static TABLE: [Row; 19] = [
         heading: MODEL,
         help: "Let the model start subagents that work on parts of the task in parallel",
         details: "",
+    },
+    Row {
+        name: "outline",
+        option: "--outline",
+        field: |settings| &mut settings.outline,
+        project: ProjectRight::Set,
+        value_name: "",
+        requires: None,
+        heading: MODEL,
+        help: "Give the model the tool `outline`: the definitions of source files, and where a name is defined",
+        details: "It knows Rust, JavaScript, TypeScript, Python, Go, C, C++ and Java.",
     },
     Row {
         name: "instructions",

@@ -54,6 +54,8 @@ mod kill_undo;
 #[cfg(unix)]
 mod nothing_lost;
 #[cfg(test)]
+mod outline;
+#[cfg(test)]
 mod patch;
 #[cfg(test)]
 mod patch_refused;

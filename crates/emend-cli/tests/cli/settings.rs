@@ -31,6 +31,7 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
         profile              none                 --profile
         edits                -                    default
         subagents            false                default
+        outline              false                default
         instructions         -                    default
         max_tool_rounds      100                  default
         max_tokens           -                    default

@@ -16,6 +16,7 @@ fn samples() -> Vec<(&'static str, &'static str, Value)> {
         ("profile", "gemini", json!("gemini")),
         ("edits", "edit_lines", json!("edit_lines")),
         ("subagents", "true", json!(true)),
+        ("outline", "true", json!(true)),
         ("instructions", "Be brief.", json!("Be brief.")),
         ("max_tool_rounds", "7", json!(7)),
         ("max_tokens", "20k", json!(20_000)),

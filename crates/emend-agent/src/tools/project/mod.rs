@@ -4,6 +4,7 @@
 //! the results as data. The text for the model shows the same with line numbers. No result exceeds the limits of the set,
 //! so the session need not cut it.
 
+mod bm25;
 mod limits;
 mod list;
 mod plan;

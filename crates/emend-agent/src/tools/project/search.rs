@@ -1,12 +1,15 @@
 //! `search_project`: a ranked search for literal words in the paths and the contents of the project's files.
 
+use std::cmp::Reverse;
+
 use emend_edit::size::compact_sort::sort_by;
 use emend_edit::truncate::{Mode, OutputLimits};
 use emend_llm::{BoxFuture, ToolDefinition};
 use serde_json::{Map, Value, json};
 
+use super::bm25::Corpus;
 use super::limits::ProjectToolLimits;
-use crate::environment::{FileMatches, FilePath};
+use crate::environment::{DirEntry, FileMatches, FilePath};
 use crate::error_code::Code;
 use crate::search::glob::GlobPattern;
 use crate::search::{LineMatch, Matcher};
@@ -29,10 +32,12 @@ impl Tool for SearchProject {
     fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: "search_project".to_owned(),
-            description: "Searches the paths and the text of the project's files for words, best results first: the exact \
-                          phrase, then all words, then some. The words are literal. Case matters only if the query has an \
-                          upper-case letter. Skips binary files, hidden files and files that `.gitignore` excludes."
-                .to_owned(),
+            description:
+                "Searches the paths and the text of the project's files for words, best results first: the exact \
+                          phrase, then the files in which the words are frequent and in few other files. The words are \
+                          literal. Case matters only if the query has an upper-case letter. Skips binary files, hidden \
+                          files and files that `.gitignore` excludes."
+                    .to_owned(),
             parameters: schema(
                 r#"{
                 "type": "object",
@@ -75,11 +80,8 @@ impl Tool for SearchProject {
             let lines_max = self.0.max_search_snippet_lines.max(1);
             let matcher = query.matcher()?;
             let found = context.workspace.grep(matcher, ".", glob, CONTEXT_LINES, MATCHES_MAX).await?;
-            let mut results: Vec<Candidate> = Vec::new();
-            for file in &found {
-                results.extend(candidates(&query, file, lines_max));
-            }
-            results.extend(matching_paths(&query, context, glob, &found).await?);
+            let files = files(context, glob).await?;
+            let mut results = ranked(&query, found, &files, lines_max);
             sort_by(&mut results, |a, b| b.rank.cmp(&a.rank).then_with(|| a.place().cmp(&b.place())));
             let n_more = results.len().saturating_sub(limit);
             results.truncate(limit);
@@ -102,14 +104,10 @@ struct Query {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     has_phrase: bool,
-    /// Words in the lines of the result or in its path.
-    n_words: usize,
-    /// Words in the file or in its path.
-    n_words_of_file: usize,
-    n_words_in_path: usize,
     /// Number of better results of the same file, negated: one file does not fill the list.
-    after_others: std::cmp::Reverse<usize>,
-    n_matching_lines: usize,
+    after_others: Reverse<usize>,
+    /// Weight of the file.
+    weight: u64,
 }
 
 /// A part of a file that may become a result.
@@ -153,9 +151,10 @@ impl Query {
         if self.ignores_case { text.to_lowercase() } else { text.to_owned() }
     }
 
-    /// Returns for each word whether one of the folded texts contains it.
-    fn words_in(&self, texts: &[String]) -> Vec<bool> {
-        self.words.iter().map(|word| texts.iter().any(|text| text.contains(word.as_str()))).collect()
+    /// Returns for each word how often the folded texts contain it.
+    fn counts_in(&self, texts: &[String]) -> Vec<usize> {
+        let count = |word: &String| texts.iter().map(|text| text.matches(word.as_str()).count()).sum();
+        self.words.iter().map(count).collect()
     }
 
     fn has_phrase(&self, texts: &[String]) -> bool {
@@ -163,35 +162,92 @@ impl Query {
     }
 }
 
-fn count(words: &[bool]) -> usize {
-    words.iter().filter(|found| **found).count()
+/// A file with a match in its text or in its path, which counts as one more line of it.
+struct Document {
+    path: FilePath,
+    length: u64,
+    counts: Vec<usize>,
+    /// A file of which only the path matches has one part, without lines.
+    parts: Vec<Part>,
 }
 
-/// Cuts the matching lines of a file into snippets and ranks them.
-fn candidates(query: &Query, file: &FileMatches, lines_max: usize) -> Vec<Candidate> {
+struct Part {
+    has_phrase: bool,
+    counts: Vec<usize>,
+    lines: Vec<LineMatch>,
+}
+
+/// Returns the files of the project that `glob` matches, with their sizes, in order.
+async fn files(context: &ToolContext, glob: Option<&str>) -> Result<Vec<DirEntry>, ToolError> {
+    let glob = glob.map(GlobPattern::new).transpose();
+    let glob = glob.map_err(|error| ToolError::new(error.code(), error.to_string()))?;
+    let mut files = context.workspace.glob(".", "**").await?;
+    files.retain(|file| glob.as_ref().is_none_or(|glob| glob.is_match_or_name(file.path.as_str())));
+    Ok(files)
+}
+
+/// Returns all results with their ranks.
+fn ranked(query: &Query, found: Vec<FileMatches>, files: &[DirEntry], lines_max: usize) -> Vec<Candidate> {
+    let mut documents: Vec<Document> = Vec::new();
+    for file in files {
+        if found.binary_search_by(|found| found.path.cmp(&file.path)).is_err() {
+            let path = FileMatches { path: file.path.clone(), lines: Vec::new() };
+            let document = document(query, path, file.metadata.size, lines_max);
+            // Most files have no match, and a project can have many.
+            if document.counts.iter().any(|&count| count > 0) {
+                documents.push(document);
+            }
+        }
+    }
+    for matches in found {
+        let at = files.binary_search_by(|file| file.path.cmp(&matches.path));
+        // A file that is not listed any more was deleted a moment ago.
+        let length = at.map_or(0, |at| files[at].metadata.size);
+        documents.push(document(query, matches, length, lines_max));
+    }
+    let n_files_with: Vec<usize> = (0..query.words.len())
+        .map(|word| documents.iter().filter(|document| document.counts[word] > 0).count())
+        .collect();
+    let total_length = files.iter().map(|file| file.metadata.size).sum();
+    let corpus = Corpus::new(files.len(), total_length, &n_files_with);
+    documents.into_iter().flat_map(|document| candidates(&corpus, document)).collect()
+}
+
+/// Cuts the matching lines of a file into parts and counts the words in them.
+fn document(query: &Query, file: FileMatches, length: u64, lines_max: usize) -> Document {
     let path = [query.folded(file.path.as_str())];
-    let in_path = query.words_in(&path);
-    let folded: Vec<String> = file.lines.iter().map(|line| query.folded(&line.text)).collect();
-    let in_file = query.words_in(&folded);
-    let union = |a: &[bool], b: &[bool]| a.iter().zip(b).filter(|(a, b)| **a || **b).count();
-    let mut found: Vec<Candidate> = Vec::new();
+    let phrase_in_path = query.has_phrase(&path);
+    let mut counts = query.counts_in(&path);
+    let mut parts = Vec::new();
     for lines in snippets(&file.lines, lines_max) {
-        let folded = &folded[lines.clone()];
-        let rank = Rank {
-            has_phrase: query.has_phrase(folded) || query.has_phrase(&path),
-            n_words: union(&query.words_in(folded), &in_path).max(1),
-            n_words_of_file: union(&in_file, &in_path),
-            n_words_in_path: count(&in_path),
-            after_others: std::cmp::Reverse(0),
-            n_matching_lines: file.lines[lines.clone()].iter().filter(|line| line.is_match).count(),
+        let lines = &file.lines[lines];
+        let folded: Vec<String> = lines.iter().map(|line| query.folded(&line.text)).collect();
+        let part = Part {
+            has_phrase: phrase_in_path || query.has_phrase(&folded),
+            counts: query.counts_in(&folded),
+            lines: lines.to_vec(),
         };
-        found.push(Candidate { path: file.path.clone(), rank, lines: file.lines[lines].to_vec() });
+        counts.iter_mut().zip(&part.counts).for_each(|(sum, count)| *sum += count);
+        parts.push(part);
     }
-    sort_by(&mut found, |a, b| b.rank.cmp(&a.rank).then_with(|| a.place().cmp(&b.place())));
-    for (n_better, candidate) in found.iter_mut().enumerate() {
-        candidate.rank.after_others = std::cmp::Reverse(n_better);
+    if parts.is_empty() {
+        parts.push(Part { has_phrase: phrase_in_path, counts: counts.clone(), lines: Vec::new() });
     }
-    found
+    Document { path: file.path, length, counts, parts }
+}
+
+/// Ranks the parts of a file.
+fn candidates(corpus: &Corpus, document: Document) -> Vec<Candidate> {
+    let Document { path, length, counts, mut parts } = document;
+    let rank = |part: &Part| (part.has_phrase, corpus.weight_of_part(&part.counts));
+    // The sort is stable, so equal parts stay in the order of their lines.
+    sort_by(&mut parts, |a, b| rank(b).cmp(&rank(a)));
+    let weight = corpus.weight(&counts, length);
+    let candidate = |(n_better, part): (usize, Part)| {
+        let rank = Rank { has_phrase: part.has_phrase, after_others: Reverse(n_better), weight };
+        Candidate { path: path.clone(), rank, lines: part.lines }
+    };
+    parts.into_iter().enumerate().map(candidate).collect()
 }
 
 /// Returns ranges of consecutive lines, each with a match and at most `lines_max` lines.
@@ -209,38 +265,6 @@ fn snippets(lines: &[LineMatch], lines_max: usize) -> Vec<std::ops::Range<usize>
         start = end;
     }
     ranges
-}
-
-/// Returns the files without a matching line whose path has words of the query.
-async fn matching_paths(
-    query: &Query,
-    context: &ToolContext,
-    glob: Option<&str>,
-    found: &[FileMatches],
-) -> Result<Vec<Candidate>, ToolError> {
-    let glob = glob.map(GlobPattern::new).transpose();
-    let glob = glob.map_err(|error| ToolError::new(error.code(), error.to_string()))?;
-    let mut candidates = Vec::new();
-    for path in context.workspace.glob_paths(".", "**").await? {
-        let is_known = found.binary_search_by(|file| file.path.cmp(&path)).is_ok();
-        if is_known || glob.as_ref().is_some_and(|glob| !glob.is_match_or_name(path.as_str())) {
-            continue;
-        }
-        let folded = [query.folded(path.as_str())];
-        let n_words = count(&query.words_in(&folded));
-        if n_words > 0 {
-            let rank = Rank {
-                has_phrase: query.has_phrase(&folded),
-                n_words,
-                n_words_of_file: n_words,
-                n_words_in_path: n_words,
-                after_others: std::cmp::Reverse(0),
-                n_matching_lines: 0,
-            };
-            candidates.push(Candidate { path, rank, lines: Vec::new() });
-        }
-    }
-    Ok(candidates)
 }
 
 /// Returns the first lines of a file; none of a file that is not text.

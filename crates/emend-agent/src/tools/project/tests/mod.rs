@@ -2,6 +2,7 @@
 
 mod property;
 mod propose;
+mod ranking;
 mod read;
 mod search;
 

@@ -44,21 +44,21 @@ fn places(data: &Value) -> Vec<String> {
 }
 
 #[test]
-fn results_are_ranked_by_phrase_words_and_path() {
+fn results_are_ranked_by_phrase_and_weight() {
     #[track_caller]
     fn check(arguments: Value, expected: &[&str]) {
         assert_eq!(places(&Desk::new(NOTES).data("search_project", arguments)), expected);
     }
-    // The phrase, all words (one in the path first), one word in path and text, one word in the path, one word.
+    // The phrase, then by weight. The shortest file has one word and precedes a long one with both.
     check(
         json!({"query": "onboarding checklist"}),
         &[
             "notes/b.md:1-1",
-            "notes/onboarding.md:1-2",
             "notes/d.md:1-1",
+            "notes/c.md:1-1",
+            "notes/onboarding.md:1-2",
             "notes/onboarding-plan.md:1-1",
             "notes/a.md:1-2",
-            "notes/c.md:1-1",
         ],
     );
     check(json!({"query": "  onboarding   checklist ", "limit": 1}), &["notes/b.md:1-1"]);
@@ -72,6 +72,47 @@ fn results_are_ranked_by_phrase_words_and_path() {
     );
     // Words are literal.
     check(json!({"query": "check.*"}), &[]);
+}
+
+#[test]
+fn files_are_ranked_by_frequency_rarity_and_length() {
+    #[track_caller]
+    fn check(fixture: &str, query: &str, expected: &[&str]) {
+        let data = Desk::new(fixture).data("search_project", json!({ "query": query }));
+        let files = data["results"].as_array().unwrap().iter().map(|result| result["file_path"].as_str().unwrap());
+        assert_eq!(files.collect::<Vec<_>>(), expected, "{query}");
+    }
+    // Each pair of files has one length, so that only the named difference counts.
+    const FREQUENT: &str = "//- a.md\ntree leaf leaf\n//- b.md\ntree tree leaf\n";
+    check(FREQUENT, "tree", &["b.md", "a.md"]);
+    check(FREQUENT, "leaf", &["a.md", "b.md"]);
+    // One occurrence of a rare word weighs more than one of a common word.
+    const RARE: &str = "//- a.md\ntree.\n//- b.md\nbirch\n//- c.md\ntree.\n//- d.md\ntree.\n";
+    check(RARE, "tree birch", &["b.md", "a.md", "c.md", "d.md"]);
+    // The same occurrences weigh less in a longer file.
+    const LONG: &str = "//- a.md\ntree\nno more\nno more\nno more\nno more\n//- b.md\ntree\nno more\n";
+    check(LONG, "tree", &["b.md", "a.md"]);
+    // The phrase precedes every weight.
+    const PHRASE: &str = "//- a.md\nleaf tree leaf tree leaf\n//- b.md\ntree leaf and a lot of other text in a line\n";
+    check(PHRASE, "leaf and", &["b.md", "a.md"]);
+    // An occurrence in the path is one more.
+    const PATH: &str = "//- a.md\ntree\n//- tree.md\nleaf\n//- tree-b.md\ntree\n";
+    check(PATH, "tree", &["tree-b.md", "a.md", "tree.md"]);
+    // Parts of words count, in any case if the query has no upper-case letter.
+    check("//- a.md\nTreetop\n//- b.md\nTree tree\n", "tree", &["b.md", "a.md"]);
+    check("//- a.md\nTreetop\n//- b.md\nTree tree\n", "Tree", &["a.md", "b.md"]);
+}
+
+#[test]
+fn weights_count_pending_texts_and_the_files_of_the_glob() {
+    let desk = Desk::new("//- a.md\ntree tree leaf\n//- b.md\ntree leaf leaf\n//- c.txt\ntree leaf\n");
+    let first = |query: &str| places(&desk.data("search_project", json!({"query": query, "glob": "*.md"})))[0].clone();
+    assert_eq!((first("tree"), first("leaf")), ("a.md:1-1".to_owned(), "b.md:1-1".to_owned()));
+    desk.data("read_file", json!({"file_path": "a.md"}));
+    let new_text = "leaf leaf leaf tree and many more words, so that the file is long";
+    let edit = json!({"file_path": "a.md", "operation": "replace", "start_line": 1, "new_text": new_text});
+    desk.data("propose_edits", json!({ "edits": [edit] }));
+    assert_eq!((first("tree"), first("leaf")), ("b.md:1-1".to_owned(), "b.md:1-1".to_owned()));
 }
 
 #[test]
