@@ -20,15 +20,17 @@ fn yielding(limits: ServiceLimits) -> Bench {
     Bench::open(Bench::new(FILES).disk.with_store(Shared::new(Yielding::default())), limits)
 }
 
-/// Lets the tasks go on for `n_before` polls, and then sends a request. Tasks and request are polled in turns.
-async fn during(bench: &Bench, n_before: usize, method: Method, path: &str, body: Value) -> (u16, Value) {
-    bench.work_a_little(n_before).await;
+/// Polls of the one side for each poll of the other.
+const SPEEDS: [usize; 3] = [1, 4, 16];
+
+/// Sends a request. Tasks are polled `speed` times as often as it.
+async fn beside(bench: &Bench, speed: usize, method: Method, path: &str, body: Value) -> (u16, Value) {
     let mut request = Box::pin(bench.send(method, path, body));
     loop {
         if let Some(reply) = (&mut request).now_or_never() {
             return reply;
         }
-        bench.work_a_little(1).await;
+        bench.work_a_little(speed).await;
     }
 }
 
@@ -46,13 +48,18 @@ struct Point {
 
 /// Runs a job, and sends a request at every point of its run.
 fn at_every_point(method: Method, path: fn(&str, &str) -> String, mut check: impl FnMut(Point)) {
+    SPEEDS.iter().for_each(|&speed| at_every_point_with(speed, method, path, &mut check));
+}
+
+fn at_every_point_with(speed: usize, method: Method, path: fn(&str, &str) -> String, check: &mut dyn FnMut(Point)) {
     block_on(async {
         for n_before in 0.. {
             let bench = yielding(ServiceLimits::default());
             let session = bench.session(json!({})).await;
             let job = bench.run(&session, "rename alpha to omega").await;
-            let (status, reply) = during(&bench, n_before, method, &path(&session, &job), Value::Null).await;
+            bench.work_a_little(n_before).await;
             let was_over = bench.is_idle();
+            let (status, reply) = beside(&bench, speed, method, &path(&session, &job), Value::Null).await;
             bench.work().await;
             let (_, state) = bench.get(&format!("/api/agent/jobs/{job}")).await;
             let (_, told) = bench.get("/api/agent/events?limit=5000").await;
@@ -120,7 +127,7 @@ fn events_after_the_number_of_a_snapshot_lead_to_the_present_state() {
 fn a_session_is_deleted_or_archived_or_gets_a_job() {
     let archive = json!({ "status": "archived" });
     for (method, body) in [(Method::Delete, Value::Null), (Method::Patch, archive)] {
-        for n_before in 0..40 {
+        for (n_before, speed) in (0..40).flat_map(|n_before| SPEEDS.map(|speed| (n_before, speed))) {
             block_on(async {
                 let bench = yielding(ServiceLimits::default());
                 let session = bench.session(json!({})).await;
@@ -135,7 +142,9 @@ fn a_session_is_deleted_or_archived_or_gets_a_job() {
                 let mut changed = None;
                 while started.is_none() || changed.is_none() {
                     changed = changed.or_else(|| (&mut other).now_or_never());
-                    started = started.or_else(|| (&mut start).now_or_never());
+                    for _ in 0..speed {
+                        started = started.or_else(|| (&mut start).now_or_never());
+                    }
                 }
                 let (changed, started) = (changed.unwrap().0, started.unwrap().0);
                 let is_one = matches!((changed, started), (200, 404 | 409) | (409, 202));
