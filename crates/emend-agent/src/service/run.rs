@@ -12,7 +12,7 @@ use super::recorder::{Recorder, Waiting};
 use super::records::{
     ErrorBody, JobControl, JobDecision, JobRecord, JobStatus, OpenApproval, Question, SessionRecord, Spent,
 };
-use super::resume::{Begin, Input, Told, question_of};
+use super::resume::{Begin, Input, Told, pass_on, passed_on, question_of};
 use super::slot::Agent;
 use super::store::WorkChange;
 use super::task::Task;
@@ -22,7 +22,6 @@ use super::translate::translate;
 use crate::approval::Approval;
 use crate::error_code::Code;
 use crate::event::{EndReason, Event, EventKind};
-use crate::history::HistoryEntryKind;
 use crate::session::{Run, RunBudget, StepKeeper};
 
 /// Attempts after which a job that always fails for a reason of its server is given up.
@@ -293,21 +292,6 @@ async fn drive(inner: &Shared<Inner>, task: &Task) -> ApiResult<Outcome> {
     Ok(if goes_on { Outcome::Again } else { Outcome::Ended(Box::new(end)) })
 }
 
-/// Passes on the messages that an earlier process had accepted for the model. The conversation shows those that it gave.
-fn pass_on(agent: &Agent, job: &JobRecord) {
-    let entries = agent.session.entries();
-    let given = entries.iter().skip(job.n_messages_before as usize);
-    let mut given: Vec<String> =
-        given.filter(|entry| entry.kind == HistoryEntryKind::Steering).map(|entry| entry.message.text()).collect();
-    for text in &job.control.steering {
-        match given.iter().position(|given| given == text) {
-            Some(at) => drop(given.remove(at)),
-            // A session that has closed gets no messages.
-            None => drop(agent.session.steer(text)),
-        }
-    }
-}
-
 /// Ends the work on a job that needs none: it has ended, or the user cancelled it before its run went on.
 async fn end_work(inner: &Inner, task: &Task) -> ApiResult<()> {
     let now = inner.now();
@@ -453,10 +437,7 @@ fn take_event(job: &mut JobRecord, changes: &mut Changes, kind: &str, data: Valu
             changes.text.push_str(data["text"].as_str().unwrap_or_default());
             changes.text.push('\n');
         }
-        "message.steered" | "message.returned" => {
-            let at = job.control.steering.iter().position(|text| data["text"].as_str() == Some(text));
-            at.map(|at| job.control.steering.remove(at));
-        }
+        "message.steered" | "message.returned" => passed_on(job, &data),
         _ => {}
     }
     changes.event(job, kind, data);

@@ -251,7 +251,7 @@ impl Workspace {
         if request.preview {
             return Ok(rollback);
         }
-        // What waits for a save is in memory, and that is for texts alone.
+        // Only texts can be held in memory until they are saved.
         let restores_kept = is_hard && request.files.is_none() && !self.defers_saves;
         let logged = logs.iter().map(|(path, _)| path.clone()).collect();
         let mut kept = KeptUndo { runs: request.runs.clone(), logged, restores_deleted: true, ..KeptUndo::default() };

@@ -90,7 +90,7 @@ impl Inner {
     /// Returns the error of a refused decision. If later hunks depend on those to reject, it names them with their jobs.
     pub(in crate::service) async fn refused(&self, error: ReviewError) -> ApiError {
         let ReviewError::NeededLater { path, hunks, runs } = &error else { return error.into() };
-        let runs: Vec<u64> = runs.iter().copied().collect();
+        let runs = runs.to_vec();
         let later = self.store.jobs_of_runs(&runs).await.unwrap_or_default().into_iter();
         let jobs: Vec<String> = later.map(|job| job.job_id).collect();
         let data = json!({ "file_path": path, "hunk_ids": hunks, "job_ids": jobs });
