@@ -98,6 +98,25 @@ test("on lines that both changed, the user's text stays", async (t) => {
   assert.equal(await visible(made.agent), host.text);
 });
 
+test("a letter typed in a block of lines that the agent changes meanwhile costs the agent one line", async (t) => {
+  const before = Array.from({ length: 40 }, (_, at) => `colour ${at}\n`).join("");
+  const after = before.replaceAll("colour", "color");
+  for (const line of [0, 7, 39]) {
+    let host;
+    const type = () => {
+      host.type(host.text.indexOf(`colour ${line}\n`), "x");
+      return [["write_file", { file_path: "a.txt", content: after }]];
+    };
+    const read = [["read_file", { file_path: "a.txt" }]];
+    const made = await bound(t, before, { steps: [() => read, type], options: { delay: 10_000 } });
+    host = made.host;
+    await made.agent.run("rename").result;
+    await made.binding.flush();
+    assert.equal(host.text, after.replace(`color ${line}\n`, `xcolour ${line}\n`));
+    assert.equal(await visible(made.agent), host.text);
+  }
+});
+
 test("a line typed beside one that the agent changes meanwhile: both stay", async (t) => {
   let host;
   const type = () => {
@@ -221,6 +240,35 @@ test("the host's undo takes back a decision, and its redo repeats it", async (t)
     await binding.flush();
     assert.equal(binding.hunks().length, 1);
   }
+});
+
+test("the host's undo takes back several decisions one by one, and its redo repeats them", async (t) => {
+  const lines = (words) => words.map((word) => `${word}\na\nb\nc\nd\ne\nf\n`).join("");
+  const { agent, host, binding } = await bound(t, lines(["one", "two"]), {
+    steps: [[...edit("one", "1"), ...edit("two", "2")]],
+    options: { decisions: true },
+  });
+  await agent.run("shorten").result;
+  const disk = await agent.files.readDisk("a.txt");
+  const decided = [];
+  for (const _ of [0, 1]) {
+    await binding.reject([binding.hunks()[0].id]);
+    decided.push(host.transactions.at(-1));
+  }
+  assert.equal(host.text, lines(["one", "two"]));
+  for (const [left, step] of [...decided.entries()].reverse()) {
+    host.takeBack(step);
+    await binding.flush();
+    assert.equal(binding.hunks().length, 2 - left);
+    assert.equal(await agent.files.readDisk("a.txt"), disk, "a rejected edit is pending, and not the user's");
+  }
+  assert.equal(host.text, lines(["1", "2"]));
+  for (const [index, step] of decided.entries()) {
+    host.repeat(step);
+    await binding.flush();
+    assert.equal(binding.hunks().length, 1 - index);
+  }
+  assert.equal(host.text, lines(["one", "two"]));
 });
 
 test("the host's undo of a decision before other edits changes the text only", async (t) => {

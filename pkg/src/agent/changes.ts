@@ -1,6 +1,6 @@
 /** Tells listeners what changes in an agent: edits, decisions, runs and its end. */
 
-import type { EmendError } from "../errors.js";
+import { EmendError } from "../errors.js";
 import type { EventFeed } from "./event-feed.js";
 import { newestCursor } from "./newest-cursor.js";
 
@@ -32,6 +32,7 @@ export class Changes {
 
   subscribe(listener: Listener): () => void {
     // A function of its own: the same listener may subscribe twice.
+    if (typeof listener !== "function") throw new EmendError("invalid_argument", "the listener must be a function");
     const own: Listener = (change) => listener(change);
     if (this.#feed === undefined) this.#open();
     this.#listeners.add(own);

@@ -196,7 +196,6 @@ export class Binding {
     // Text that was written meanwhile is the last step now: then the change stays an edit of the user.
     if (this.#steps.isLast(taken)) {
       await (taken.action === "undo" ? this.#agent.undo() : this.#agent.redo());
-      this.#steps.carriedOut(taken);
       await this.#pull();
     }
     await this.#writeAll();

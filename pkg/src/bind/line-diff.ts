@@ -27,6 +27,32 @@ export function lineChanges(old: string, now: string): TextChange[] {
   return changes;
 }
 
+/**
+ * Cuts changes that edit each of several lines into changes of single lines, so that each line is joined by itself with what
+ * the user typed. Lines that have little in common with those at their place may have moved, and stay one change.
+ */
+export function byLine(old: string, changes: readonly TextChange[]): TextChange[] {
+  return changes.flatMap((change) => {
+    const [before, after] = [linesOf(old.slice(change.from, change.to)), linesOf(change.insert)];
+    const isEdited = before.length === after.length && before.every((line, index) => areAlike(line, after[index]!));
+    if (!isEdited || before.length < 2) return change;
+    let at = change.from;
+    return before.flatMap((line, index) => {
+      const one = { from: at, to: at + line.length, insert: after[index]! };
+      at = one.to;
+      return line === one.insert ? [] : one;
+    });
+  });
+}
+
+/** Returns whether at least half of a line is at the beginning or the end of the other one, too. */
+function areAlike(line: string, other: string): boolean {
+  const change = trimmed(0, line, other);
+  if (change === undefined) return true;
+  const differing = Math.max(change.to - change.from, change.insert.length);
+  return differing * 2 <= Math.max(line.trim().length, other.trim().length);
+}
+
 /** Returns the characters that differ in each of the changes of `old`. Lines that correspond are compared one by one. */
 export function smallest(old: string, changes: readonly TextChange[]): TextChange[] {
   return changes.flatMap(({ from, to, insert }) => {

@@ -10,46 +10,52 @@ import type { BufferTransaction, ReportOptions } from "./types.js";
 
 /** A transaction that the user takes back or repeats, and the step at which that is the agent's undo or redo. */
 export interface TakenStep {
-  readonly transaction: BufferTransaction;
   readonly action: "undo" | "redo";
   readonly step: number;
 }
 
 export class Steps {
   #count = 0;
-  /** The count after the last decision. */
+  /** The number of the last decision. */
   #decided = 0;
-  /** The step after which a transaction is the last one, done or undone. */
-  readonly #done = new WeakMap<BufferTransaction, number>();
-  readonly #undone = new WeakMap<BufferTransaction, number>();
+  /** The user's steps in effect, by number, and those that were undone. The last one comes first to be undone or redone. */
+  readonly #done: number[] = [];
+  readonly #undone: number[] = [];
+  /** The decision that a transaction shows. */
+  readonly #decisions = new WeakMap<BufferTransaction, number>();
 
-  /** Counts the steps of the user. Edits of the agent are none. */
+  /** Follows the steps of the user. Edits of the agent are none. */
   count(change: AgentChange): void {
-    if (change.kind === "write" || change.kind === "decision") this.#count += 1;
-    if (change.kind === "decision") this.#decided = this.#count;
+    if (change.kind === "decision" && change.action === "undo") move(this.#done, this.#undone);
+    else if (change.kind === "decision" && change.action === "redo") move(this.#undone, this.#done);
+    else if (change.kind === "write" || change.kind === "decision") {
+      this.#count += 1;
+      this.#done.push(this.#count);
+      this.#undone.length = 0;
+      if (change.kind === "decision") this.#decided = this.#count;
+    }
   }
 
   /** Notes that a transaction shows the last decision. */
   note(transaction: BufferTransaction): void {
-    this.#done.set(transaction, this.#decided);
+    this.#decisions.set(transaction, this.#decided);
   }
 
   /** Returns the step of the agent that a report of the host stands for. */
   taken({ reverts, repeats }: ReportOptions): TakenStep | undefined {
     const transaction = reverts ?? repeats;
-    if (transaction === undefined) return undefined;
-    const step = (reverts === undefined ? this.#undone : this.#done).get(transaction);
-    return step === this.#count ? { transaction, action: reverts === undefined ? "redo" : "undo", step } : undefined;
+    const step = transaction && this.#decisions.get(transaction);
+    if (step === undefined) return undefined;
+    const taken: TakenStep = { action: reverts === undefined ? "redo" : "undo", step };
+    return this.isLast(taken) ? taken : undefined;
   }
 
-  isLast({ step }: TakenStep): boolean {
-    return step === this.#count;
+  isLast({ action, step }: TakenStep): boolean {
+    return (action === "undo" ? this.#done : this.#undone).at(-1) === step;
   }
+}
 
-  /** Notes that the agent has carried out the undo or redo. */
-  carriedOut({ transaction, action }: TakenStep): void {
-    const [now, before] = action === "undo" ? [this.#undone, this.#done] : [this.#done, this.#undone];
-    before.delete(transaction);
-    now.set(transaction, this.#count);
-  }
+function move(from: number[], to: number[]): void {
+  const last = from.pop();
+  if (last !== undefined) to.push(last);
 }

@@ -5,7 +5,7 @@
  */
 
 import { combine } from "./combine.js";
-import { lineChanges } from "./line-diff.js";
+import { byLine, lineChanges } from "./line-diff.js";
 import { type EditorText, edited, joined, split } from "./line-endings.js";
 import { applyChanges, compose, trimmed } from "./text-changes.js";
 import type { TextChange } from "./types.js";
@@ -77,7 +77,8 @@ export class SyncedText {
   /** Takes in a text of the file. Returns the changes that the buffer must carry out. */
   receive(raw: string): readonly TextChange[] {
     const file = this.#split(raw);
-    const { shown, unsent } = combine(this.#file.text, this.#unsent, lineChanges(this.#file.text, file.text));
+    const changes = byLine(this.#file.text, lineChanges(this.#file.text, file.text));
+    const { shown, unsent } = combine(this.#file.text, this.#unsent, changes);
     this.#file = file;
     this.#unsent = unsent;
     return shown;

@@ -42,6 +42,9 @@ export class EmendAgent extends AgentElement {
   /** The run that this element has started. */
   #run: Run | undefined;
   #isRunning = false;
+  /** Whether the log is at its end, so that it follows new rows. */
+  #atEnd = true;
+  #willScroll = false;
 
   constructor() {
     super();
@@ -52,6 +55,10 @@ export class EmendAgent extends AgentElement {
     this.#log.setAttribute("part", "log");
     // A long conversation scrolls, also by keys.
     this.#log.tabIndex = 0;
+    this.#log.addEventListener("scroll", () => {
+      const { scrollHeight, scrollTop, clientHeight } = this.#log;
+      this.#atEnd = scrollHeight - scrollTop - clientHeight < AT_END_PIXELS;
+    });
     this.#cards.setAttribute("aria-live", "assertive");
     this.#notice.setAttribute("role", "status");
     this.#box.rows = 2;
@@ -116,7 +123,8 @@ export class EmendAgent extends AgentElement {
         // A closed agent has no conversation.
         if (!isEmendError(error)) throw error;
       }
-      this.#scroll(true);
+      this.#atEnd = true;
+      this.#scroll();
     };
     open();
     let stop: (() => void) | undefined;
@@ -138,9 +146,8 @@ export class EmendAgent extends AgentElement {
     try {
       for await (const event of feed) {
         if (!isOpen()) return;
-        const atEnd = this.#isAtEnd();
         this.#take(event);
-        this.#scroll(atEnd);
+        this.#scroll();
       }
     } catch (error) {
       if (isOpen()) this.#failed(error);
@@ -182,7 +189,9 @@ export class EmendAgent extends AgentElement {
   }
 
   #show(): void {
+    const hadFocus = this.shadowRoot?.activeElement === this.#stop;
     this.#stop.hidden = this.#run === undefined;
+    if (hadFocus && this.#stop.hidden) this.#box.focus();
     this.#log.setAttribute("aria-busy", String(this.#isRunning));
   }
 
@@ -202,7 +211,8 @@ export class EmendAgent extends AgentElement {
         if (this.#run === undefined) agent.followUp(text);
         else this.#run.steer(text);
         this.#transcript.waits(text);
-        this.#scroll(true);
+        this.#atEnd = true;
+        this.#scroll();
       } else {
         const run = agent.run(text);
         this.#run = run;
@@ -233,9 +243,8 @@ export class EmendAgent extends AgentElement {
   }
 
   #addCard(card: Element): void {
-    const atEnd = this.#isAtEnd();
     this.#cards.append(card);
-    this.#scroll(atEnd);
+    this.#scroll();
   }
 
   /** Removes a card. The focus goes from it to the message box. */
@@ -245,13 +254,14 @@ export class EmendAgent extends AgentElement {
     if (hadFocus) this.#box.focus();
   }
 
-  #isAtEnd(): boolean {
-    const { scrollHeight, scrollTop, clientHeight } = this.#log;
-    return scrollHeight - scrollTop - clientHeight < AT_END_PIXELS;
-  }
-
-  #scroll(toEnd: boolean): void {
-    if (toEnd) this.#log.scrollTop = this.#log.scrollHeight;
+  /** Follows new rows once per frame: to ask for the height after each event would lay the page out each time. */
+  #scroll(): void {
+    if (this.#willScroll) return;
+    this.#willScroll = true;
+    requestAnimationFrame(() => {
+      this.#willScroll = false;
+      if (this.#atEnd) this.#log.scrollTop = this.#log.scrollHeight;
+    });
   }
 }
 

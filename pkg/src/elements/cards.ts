@@ -29,6 +29,7 @@ function block(name: string, text: string): HTMLElement {
   // A long text scrolls, also by keys.
   content.tabIndex = 0;
   content.setAttribute("role", "region");
+  content.dir = "ltr";
   content.setAttribute("aria-label", name);
   return content;
 }

@@ -13,6 +13,12 @@ const LINES_MAX = 200;
 const SIGNS = { added: "+", removed: "-", context: " " } as const;
 const NAMES = { added: "Added: ", removed: "Removed: ", context: "" } as const;
 
+/** The reason of a conflict, as the user sees it. */
+const CONFLICTS = {
+  keep: "Lines of yours are in the place of this change.",
+  reject: "Lines that came later belong to this change.",
+} as const;
+
 /** Creates the node of a hunk. `name` tells it from the others, e.g. `change 1 of 3 in a.txt`. */
 export function hunkView(hunk: Hunk, name: string, decide: Decide): HTMLElement {
   const view = make("div", "hunk");
@@ -24,6 +30,8 @@ export function hunkView(hunk: Hunk, name: string, decide: Decide): HTMLElement 
   // A long line scrolls sideways, also by keys.
   lines.tabIndex = 0;
   lines.setAttribute("role", "region");
+  // Also on a page from right to left.
+  lines.dir = "ltr";
   for (const { kind, text } of hunk.lines.slice(0, LINES_MAX)) {
     const line = make("span", `line ${kind}`, `${SIGNS[kind]} ${revealed(text.replace(/\r?\n$|\r$/, ""))}`);
     line.setAttribute("part", `line ${kind}`);
@@ -56,7 +64,11 @@ export function nameHunk(view: HTMLElement, name: string): void {
 /** Shows that a decision failed. A conflict with the user's own lines gets a button that decides all the same. */
 export function showProblem(view: HTMLElement, error: EmendError, decision: "keep" | "reject", decide: Decide): void {
   view.querySelector(".problem")?.remove();
-  const problem = make("div", "problem", make("p", "", error.message));
+  const problem = make(
+    "div",
+    "problem",
+    make("p", "", error.code === "conflict" ? CONFLICTS[decision] : error.message),
+  );
   problem.setAttribute("part", "problem");
   problem.setAttribute("role", "alert");
   if (error.code === "conflict") {

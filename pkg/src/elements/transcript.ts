@@ -49,7 +49,6 @@ export class Transcript {
       else if (kind === "assistant") this.#answer(message.content);
       else if (kind === "tool_results") for (const part of message.content) this.#result(part);
     }
-    this.#calls.clear();
   }
 
   /** Shows what an event says. Returns a question of the model, if the event ends a run with one. */
@@ -68,9 +67,12 @@ export class Transcript {
         this.#message = this.#row("assistant", "Agent: ", "");
         break;
       case "ASSISTANT_TEXT_DELTA":
-        this.#message?.appendData(revealed(data.delta));
+        // Without its beginning, as after a move of the element, the row begins here.
+        this.#message ??= this.#row("assistant", "Agent: ", "… ");
+        this.#message.appendData(revealed(data.delta));
         break;
       case "ASSISTANT_TEXT_END":
+        if (data.text !== "") this.#message ??= this.#row("assistant", "Agent: ", "");
         if (this.#message !== undefined) this.#message.data = revealed(data.text);
         this.#message = undefined;
         break;
@@ -142,6 +144,8 @@ export class Transcript {
     const output = typeof part.content === "string" ? part.content : JSON.stringify(part.content, null, 2);
     this.#output(part.tool_call_id, output);
     if (part.is_error) this.#failed(part.tool_call_id);
+    // A call without a result still runs.
+    this.#calls.delete(part.tool_call_id);
   }
 
   #row(kind: "user" | "assistant" | "note" | "problem", speaker: string, content: string): Text {

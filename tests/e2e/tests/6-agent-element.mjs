@@ -147,6 +147,36 @@ export const tests = {
         assert.equal(await rows.filter({ hasText: "Waiting for" }).count(), 0);
       },
     ),
+  "agent element: a message goes on after the element was moved": ({ page }) =>
+    withAgent(page, [[text("Half of"), { type: "pause" }, text(" it.")]], async ({ rows, row, box }) => {
+      await box.fill("begin");
+      await box.press("Enter");
+      await row("Half of");
+      await page.evaluate(() => document.body.append(globalThis.panel.element));
+      await page.evaluate(() => globalThis.goOn());
+      await row("Half of it.");
+      assert.deepEqual(await rows.allTextContents(), ["You: begin", "Agent: Half of it."]);
+    }),
+  "agent element: the buttons of a long call are in sight": ({ page }) =>
+    withAgent(
+      page,
+      [[call("write_file", { file_path: "b.txt", content: "line\n".repeat(60) })], [text("Done.")]],
+      async ({ row, box, cards }) => {
+        await page.evaluate(() => {
+          globalThis.panel.element.style.height = "420px";
+        });
+        await box.fill("write");
+        await box.press("Enter");
+        await cards.first().waitFor();
+        const area = await page.locator("emend-agent .cards").boundingBox();
+        for (const name of ["Allow", "Deny"]) {
+          const button = await page.getByRole("button", { name: `${name}: write_file`, exact: true }).boundingBox();
+          assert.ok(button.y >= area.y && button.y + button.height <= area.y + area.height, name);
+        }
+        await page.getByRole("button", { name: "Allow: write_file", exact: true }).click();
+        await row("Done.");
+      },
+    ),
   "agent element: a question of the model is answered with a button": ({ page }) =>
     withAgent(
       page,

@@ -86,6 +86,33 @@ export const tests = {
     assert.equal(await saved("a.py"), PYTHON["a.py"].replace("def foo():", "def bar():  # note"));
   },
 
+  async "lines that the user typed below a dropped line stay"({ page, url }) {
+    const app = await openApp(page, url);
+    const saved = await app.openFolder({ "a.py": "import os\nfoo(1)\nfoo(2)\nend\n" });
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("rename foo to bar");
+    await app.hunks(1);
+    await app.editor.locator(".cm-line", { hasText: "bar(1)" }).click();
+    await page.keyboard.press("End");
+    await page.keyboard.type("  # note\n# L1\n# L2");
+    await page.getByText("you edited this").first().waitFor();
+    await page.waitForTimeout(1_000);
+    const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
+    await page.keyboard.press("Control+s");
+    const [kept] = await outcomes(dialog);
+    await dialog.getByLabel("Drop both").check();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await app.hunks(1);
+    const text = await saved("a.py");
+    assert.match(text, /^foo\(1\)\n/m);
+    assert.doesNotMatch(text, /# note/);
+    for (const line of ["# L1", "# L2"]) {
+      assert.equal(text.includes(line), !kept.includes(line), `${line} was not shown as dropped: ${text}`);
+    }
+    assert.ok(!kept.includes("# L1"), "the lines are outside of the change");
+  },
+
   async "rejecting all asks what becomes of the user's lines, and never leaves two versions of a line"({ page, url }) {
     const { app, saved } = await noted(page, url);
     await app.showReview();

@@ -48,8 +48,11 @@ async function carryOut(shown: KeptHunk, outcome: Outcome): Promise<void> {
   if (outcome === "keep") return engine.accept([id], false, path);
   const base = (await engine.read(path)) ?? "";
   await engine.reject([id], "with", path);
-  if (outcome === "drop" || shown.texts.old === undefined) return;
+  const chosen = shown.texts[outcome];
+  if (chosen === undefined) return;
   const { replaceLines } = await import("../kept.js");
-  const text = replaceLines(base, now.line, now.lineCount, shown.texts.old);
-  await engine.write(path, text, base, { kind: "typing", path });
+  const text = replaceLines(base, now.line, now.lineCount, chosen);
+  // Lines that the user typed below depend on those of the hunk, and went with them. They stay, as shown.
+  const left = (await engine.read(path)) ?? "";
+  if (outcome === "old" || left !== text) await engine.write(path, text, base, { kind: "typing", path });
 }

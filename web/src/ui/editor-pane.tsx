@@ -308,13 +308,9 @@ function Canvas() {
   );
 }
 
-/** A project without a folder has nothing to save into: its state is that it has not changed. */
+/** A project without a folder has nothing to save into: its files are downloaded. */
 function savedName(): string {
-  return project.value.directory
-    ? "Saved"
-    : project.value.sample
-      ? "Sample, unchanged"
-      : "Unchanged since the last download";
+  return project.value.directory ? "Saved" : "No unsaved changes";
 }
 
 function StatusBar() {
