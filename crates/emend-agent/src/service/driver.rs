@@ -12,7 +12,6 @@ use super::idle::check_can_start;
 use super::inner::Inner;
 use super::jobs::Claim;
 use super::records::{ContextRow, ErrorBody, JobControl, JobRecord, JobStatus, SessionRecord};
-
 use super::run::{end_with, run};
 use super::slot::Slot;
 use super::task::Task;

@@ -36,6 +36,7 @@ mod review_requests;
 mod run;
 mod settle;
 mod slot;
+mod steering;
 pub mod store;
 mod task;
 mod text;

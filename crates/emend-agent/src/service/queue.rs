@@ -184,11 +184,6 @@ async fn look_after(inner: &Shared<Inner>, woken: &Woken) {
             running.lost.cancel();
         }
         let Some(agent) = slot.agent.lock().clone() else { continue };
-        let mut n_steered = running.n_steered.lock();
-        for text in job.control.steering.iter().skip(*n_steered) {
-            if agent.session.steer(text).is_ok() {
-                *n_steered += 1;
-            }
-        }
+        running.passed.pass_on(&agent, &job);
     }
 }

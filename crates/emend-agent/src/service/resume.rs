@@ -9,10 +9,8 @@ use super::api::{ApiError, ApiResult};
 use super::inner::Inner;
 use super::recorder::Recorder;
 use super::records::{EventRecord, JobRecord, Question};
-use super::slot::Agent;
 use super::store::EventScope;
 use crate::error_code::Code;
-use crate::history::HistoryEntryKind;
 use crate::session::StepKeeper as _;
 
 /// Number of events of one read.
@@ -128,25 +126,4 @@ pub(super) fn question_of(data: &Value) -> Option<Question> {
         options: serde_json::from_value(data["options"].clone()).unwrap_or_default(),
         fields: data.get("fields").cloned().unwrap_or_default(),
     })
-}
-
-/// Passes on the messages that an earlier process had accepted for the model. The conversation shows those that it gave.
-pub(super) fn pass_on(agent: &Agent, job: &JobRecord) {
-    let entries = agent.session.entries();
-    let given = entries.iter().skip(job.n_messages_before as usize);
-    let mut given: Vec<String> =
-        given.filter(|entry| entry.kind == HistoryEntryKind::Steering).map(|entry| entry.message.text()).collect();
-    for text in &job.control.steering {
-        match given.iter().position(|given| given == text) {
-            Some(at) => drop(given.remove(at)),
-            // A session that has closed gets no messages.
-            None => drop(agent.session.steer(text)),
-        }
-    }
-}
-
-/// Forgets a message that the model, or the user again, has got.
-pub(super) fn passed_on(job: &mut JobRecord, data: &Value) {
-    let at = job.control.steering.iter().position(|text| data["text"].as_str() == Some(text));
-    at.map(|at| job.control.steering.remove(at));
 }

@@ -12,7 +12,7 @@ use super::recorder::{Recorder, Waiting};
 use super::records::{
     ErrorBody, JobControl, JobDecision, JobRecord, JobStatus, OpenApproval, Question, SessionRecord, Spent,
 };
-use super::resume::{Begin, Input, Told, pass_on, passed_on, question_of};
+use super::resume::{Begin, Input, Told, question_of};
 use super::slot::Agent;
 use super::store::WorkChange;
 use super::task::Task;
@@ -234,10 +234,11 @@ async fn begin(inner: &Shared<Inner>, task: &Task, opened: &Opened) -> ApiResult
 async fn drive(inner: &Shared<Inner>, task: &Task) -> ApiResult<Outcome> {
     let Some(opened) = open(inner, task).await? else { return Ok(Outcome::Over) };
     let mut run = begin(inner, task, &opened).await?;
-    let Opened { job, agent, recorder, told, .. } = opened;
-    if !task.is_shared {
-        pass_on(&agent, &job);
+    let Opened { job, agent, recorder, told, begin } = opened;
+    if !matches!(begin, Begin::New { .. }) {
+        task.passed.know_given(&agent, &job);
     }
+    task.passed.pass_on(&agent, &inner.job(&task.job_id).await?);
     let began = inner.clock.now_ms();
     let mut end = End {
         reason: EndReason::Error,
@@ -391,6 +392,7 @@ async fn store_events(inner: &Inner, task: &Task, agent: &Agent, batch: Batch<'_
             for event in batch.events {
                 let Some((kind, data)) = translate(&event.kind) else { continue };
                 if !batch.told.has(kind, &data) {
+                    task.passed.note(job, kind, &data);
                     take_event(job, changes, kind, data);
                 }
             }
@@ -437,7 +439,6 @@ fn take_event(job: &mut JobRecord, changes: &mut Changes, kind: &str, data: Valu
             changes.text.push_str(data["text"].as_str().unwrap_or_default());
             changes.text.push('\n');
         }
-        "message.steered" | "message.returned" => passed_on(job, &data),
         _ => {}
     }
     changes.event(job, kind, data);

@@ -8,6 +8,7 @@ use super::host::RouteLog;
 use super::jobs::Claim;
 use super::provider_step::StepLog;
 use super::records::WorkMode;
+use super::steering::Passed;
 use crate::session::Session;
 use crate::tools::CanvasNotes;
 
@@ -49,6 +50,6 @@ pub(super) struct Running {
     /// Tells the run to stop without a trace, because another server has the job or takes it.
     pub(super) lost: CancelToken,
     pub(super) claim: Claim,
-    /// Number of messages of [`JobControl::steering`](super::records::JobControl::steering) that the agent has.
-    pub(super) n_steered: Shared<Mutex<usize>>,
+    /// The messages of the user that the agent has.
+    pub(super) passed: Passed,
 }

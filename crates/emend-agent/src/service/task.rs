@@ -10,6 +10,7 @@ use super::jobs::Claim;
 use super::recorder::Waiting;
 use super::records::JobRecord;
 use super::slot::{Running, Slot};
+use super::steering::Passed;
 use super::store::{Work, WorkChange};
 use crate::error_code::Code;
 
@@ -21,6 +22,7 @@ pub(super) struct Task {
     pub(super) claim: Claim,
     pub(super) cancel: CancelToken,
     pub(super) lost: CancelToken,
+    pub(super) passed: Passed,
     pub(super) is_shared: bool,
 }
 
@@ -45,16 +47,16 @@ impl Task {
         claim: Claim,
     ) -> Self {
         *inner.n_running.lock() += 1;
-        let (cancel, lost) = (CancelToken::new(), CancelToken::new());
+        let (cancel, lost, passed) = (CancelToken::new(), CancelToken::new(), Passed::default());
         **running = Some(Running {
             job_id: job_id.clone(),
             cancel: cancel.clone(),
             lost: lost.clone(),
             claim: claim.clone(),
-            n_steered: Shared::default(),
+            passed: passed.clone(),
         });
         let is_shared = inner.shared_jobs().is_some();
-        Self { inner: Shared::clone(inner), slot: Shared::clone(slot), job_id, claim, cancel, lost, is_shared }
+        Self { inner: Shared::clone(inner), slot: Shared::clone(slot), job_id, claim, cancel, lost, passed, is_shared }
     }
 
     /// Returns the change of the queue for a commit that records steps.

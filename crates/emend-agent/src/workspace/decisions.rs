@@ -26,7 +26,8 @@ pub enum Selection {
 /// A decision of the user on hunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HunkDecision {
-    /// The disk gets their lines, and pending lines of the agent that they need. A contested hunk is an error, or stays pending if all hunks are selected.
+    /// The disk gets their lines, and pending lines of the agent that they need. A contested hunk is an error, or stays
+    /// pending if all hunks are selected.
     Accept,
     /// Like `Accept`, but the lines of contested hunks replace those that the user or another program has put in their
     /// place.

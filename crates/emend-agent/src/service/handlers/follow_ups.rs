@@ -7,9 +7,9 @@ use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
 use crate::service::bodies::{FollowUpList, TextRequest, ToolConfig};
 use crate::service::driver::{self, JobOrigin, NewJob};
-use crate::service::handlers::jobs::keep_steering;
 use crate::service::inner::Inner;
 use crate::service::records::{FollowUp, SessionRecord, SessionStatus};
+use crate::service::steering::keep;
 
 fn listed(session: SessionRecord) -> FollowUpList {
     FollowUpList { follow_ups: session.follow_ups, started_job_id: None }
@@ -102,12 +102,12 @@ pub(super) async fn send(inner: &Shared<Inner>, id: &str, follow_up_id: &str) ->
     };
     let (_, committed) = inner
         .change_job(&running.job_id, |session, job, changes| {
-            keep_steering(job, changes, &found.text)?;
+            keep(job, changes, &found.text)?;
             session.follow_ups.retain(|follow_up| follow_up.follow_up_id != follow_up_id);
             changes.session_event("follow_up.sent", json!({ "follow_up_id": follow_up_id }));
             Ok(())
         })
         .await?;
-    agent.session.steer(&found.text)?;
+    running.passed.pass_on(&agent, &inner.job(&running.job_id).await?);
     Ok(listed(committed.session))
 }

@@ -10,11 +10,11 @@ use crate::service::bodies::{
     ApproveDecision, ApproveRequest, ClarifyRequest, Done, EventList, JobEvents, JobList, JobState, JobTrace,
     OutputBody, RunReply, RunRequest, TextRequest, TraceStep,
 };
-use crate::service::changes::Changes;
 use crate::service::driver::{self, JobOrigin, NewJob};
 use crate::service::events::continues;
 use crate::service::inner::Inner;
 use crate::service::records::{JobDecision, JobRecord, JobStatus};
+use crate::service::steering::{keep, not_running};
 use crate::service::store::{EventPage, EventScope};
 
 /// Default and maximum number of events of a reply.
@@ -128,30 +128,17 @@ pub(super) async fn steer(inner: &Inner, id: &str, request: &ApiRequest) -> ApiR
     inner.check_text(&text)?;
     let job = inner.job(id).await?;
     let slot = inner.slot(&job.session_id);
-    let is_running = slot.running.lock().as_ref().is_some_and(|running| running.job_id == id);
-    let agent = slot.agent.lock().clone().filter(|_| is_running);
-    if agent.is_none() && inner.shared_jobs().is_none() {
+    let running = slot.running.lock().clone().filter(|running| running.job_id == id);
+    let agent = slot.agent.lock().clone();
+    let here = running.zip(agent);
+    if here.is_none() && inner.shared_jobs().is_none() {
         return Err(not_running());
     }
-    inner.change_job(id, |_, job, changes| keep_steering(job, changes, &text)).await?;
-    if let Some(agent) = agent {
-        agent.session.steer(&text)?;
+    inner.change_job(id, |_, job, changes| keep(job, changes, &text)).await?;
+    if let Some((running, agent)) = here {
+        running.passed.pass_on(&agent, &inner.job(id).await?);
     }
     Ok(Done { ok: true })
-}
-
-/// Keeps a message until the model gets it, so that a process that goes on with the job passes it on.
-pub(super) fn keep_steering(job: &mut JobRecord, changes: &mut Changes, text: &str) -> ApiResult<()> {
-    if !job.status.holds_slot() {
-        return Err(not_running());
-    }
-    job.control.steering.push(text.to_owned());
-    changes.text = format!("{text}\n");
-    Ok(())
-}
-
-fn not_running() -> ApiError {
-    ApiError::new(Code::Conflict, "the job is not running; start another or queue a follow-up")
 }
 
 pub(super) async fn trace(inner: &Inner, id: &str) -> ApiResult<JobTrace> {
