@@ -8,6 +8,7 @@ mod commands;
 #[cfg(unix)]
 mod elsewhere;
 mod failure;
+mod model_question;
 mod output;
 mod place;
 mod project;

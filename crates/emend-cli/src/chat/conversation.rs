@@ -14,7 +14,7 @@ use emend_llm::{CancelToken, ProviderInfo, Role, Shared};
 use futures::channel::mpsc::UnboundedReceiver;
 
 use super::asker::{Asker, Question};
-use super::clarify::ModelQuestion;
+use super::clarify;
 use super::follow::follow;
 use super::markdown;
 use super::prompt::{Entered, Prompt};
@@ -26,6 +26,7 @@ use crate::approve;
 use crate::args::SessionArgs;
 use crate::commands::serve::{Conversation, serve_conversation};
 use crate::failure::Failure;
+use crate::model_question::ModelQuestion;
 use crate::place::Place;
 use crate::provider;
 use crate::saved_sessions::short;
@@ -103,7 +104,7 @@ pub(crate) async fn task(
     let mut ended = follow(run, (cancel, &mut *signals), setup, &mut questions, &mut screen, trace).await?;
     while let Some(question) = ended.question.take() {
         let mut prompt = Prompt::open(setup.project.directory(), &setup.project.agents, screen.painter)?;
-        let Some(answer) = question.ask(&mut prompt, &mut screen)? else { break };
+        let Some(answer) = clarify::ask(&question, &mut prompt, &mut screen)? else { break };
         let run = setup.session.submit(&answer, cancel.clone())?;
         ended = follow(run, (cancel, &mut *signals), setup, &mut questions, &mut screen, trace).await?;
     }
@@ -272,7 +273,7 @@ impl Chat {
             }
             question = ended.question;
             if let Some(asked) = question.take_if(|question| question.has_fields() && entered.is_empty()) {
-                entered.extend(asked.ask(&mut self.prompt, &mut self.screen)?);
+                entered.extend(clarify::ask(&asked, &mut self.prompt, &mut self.screen)?);
             }
         }
     }

@@ -11,7 +11,7 @@ use emend_agent::workspace::Workspace;
 use serde_json::Value;
 
 use super::asker::Question;
-use super::clarify::ModelQuestion;
+use super::clarify;
 use super::describe::{answer_prompt, aside, call_outcome, question_lines, shortened, status_line};
 use super::line_edit::{Key, KeyAction, LineEdit};
 use super::markdown::Stream;
@@ -21,6 +21,7 @@ use super::screen::Screen;
 use super::terminal_input::TerminalInput;
 use crate::approve::{approval, question};
 use crate::failure::Failure;
+use crate::model_question::ModelQuestion;
 use crate::output::{first_line, target};
 use crate::style;
 use crate::terminal::is_command;
@@ -205,7 +206,7 @@ impl<'a, O: Write> RunView<'a, O> {
                 self.running.retain(|call| call.call_id != *call_id);
                 self.print_output()?;
                 if let Some(question) = ModelQuestion::of(data) {
-                    question.print(self.screen)?;
+                    clarify::print(&question, self.screen)?;
                     self.model_question = Some(question);
                 }
                 // A failed command may have changed files, too.
