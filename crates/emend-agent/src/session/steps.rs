@@ -134,15 +134,19 @@ impl Steps {
         is_command: bool,
     ) -> Option<Result<ToolOutput, ToolError>> {
         let keeper = self.keeper()?;
-        let files = core.workspace.files_of_call(run_id, &call.id);
-        if !files.is_empty() && !is_command {
+        if !is_command {
+            // The line logs of the killed process are known only after they are read.
+            if let Err(error) = core.workspace.refresh().await {
+                return Some(Err(error.into()));
+            }
+            let files = core.workspace.files_of_call(run_id, &call.id);
+            if files.is_empty() {
+                return None;
+            }
             let names: Vec<String> = files.iter().map(ToString::to_string).collect();
             let text =
                 format!("Done: {}. The server was replaced during this call; the edit is complete.", names.join(", "));
             return Some(Ok(ToolOutput::new(text, json!({ "files": names }))));
-        }
-        if !is_command {
-            return None;
         }
         let step = format!("begin:{}", call.id);
         if keeper.recorded(&step).is_some() {

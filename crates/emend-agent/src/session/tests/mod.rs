@@ -16,6 +16,8 @@ mod settings;
 mod simulation;
 mod steering;
 mod subagents;
+#[cfg(not(target_family = "wasm"))]
+mod taken_over;
 mod turns;
 mod verified;
 

@@ -166,9 +166,17 @@ fn check_session(work: &Work<'_>, project: &Project, number: usize) {
     let words: Vec<String> = (0..work.size.jobs_per_session).map(|job| word(number, job)).collect();
     let ledger = project.read(&ledger(number));
     let expected: String = words.iter().map(|word| format!("{word}\n")).collect();
-    assert_eq!(ledger, format!("BEGIN\n{expected}END\n"), "ledger of {id}");
     let jobs = work.fleet.get(&format!("/api/agent/sessions/{id}/jobs"));
     let jobs = jobs["jobs"].as_array().unwrap();
+    if ledger != format!("BEGIN\n{expected}END\n") {
+        // The order of the attempts tells at which point one was cut off.
+        for job in jobs {
+            println!("{job}");
+            let path = format!("/api/agent/jobs/{}/events?limit=5000", job["job_id"].as_str().unwrap());
+            work.fleet.get(&path)["events"].as_array().unwrap().iter().for_each(|event| println!("  {event}"));
+        }
+    }
+    assert_eq!(ledger, format!("BEGIN\n{expected}END\n"), "ledger of {id}");
     assert_eq!(jobs.len(), words.len(), "{id}: {jobs:?}");
     let mut cursors = Vec::new();
     for job in jobs {
