@@ -117,12 +117,14 @@ pub enum KeptInterrupted {
     Redo,
 }
 
-/// The two steps of an undo. The workspace undoes its line logs between them.
+/// The two steps of an undo or redo. The workspace does the part of its line logs between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UndoStep {
-    /// Restores all paths but texts with a line log.
+    /// Of an undo, restores all paths but texts with a line log; of a redo, the directories of such texts that are files
+    /// now.
     BeforeLogs,
-    /// Restores texts with a line log, as far as the log did not, and mode bits. Completes the undo.
+    /// Restores texts with a line log, as far as the log did not, and mode bits; of a redo, all other paths too. Completes
+    /// the undo or redo.
     AfterLogs,
 }
 
@@ -196,7 +198,7 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
 
     /// Redoes the changes of the last undo that is not redone yet. There are none if commands ran since. A path that has
     /// another state than the undo left stays as it is, and a later redo tries it again. `logged` are the texts with line
-    /// logs; what the keeper leaves alone of them is theirs. `redone` are those that line logs have just redone.
+    /// logs; what the keeper leaves alone of them is theirs. `redone` are those that line logs redo between the steps.
     ///
     /// # Errors
     ///
@@ -205,6 +207,7 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
         &'a self,
         logged: &'a BTreeSet<FilePath>,
         redone: &'a BTreeSet<FilePath>,
+        step: UndoStep,
     ) -> BoxFuture<'a, Result<KeptRestored, EnvError>>;
 }
 

@@ -17,6 +17,9 @@ use super::runs::{TextChange, is_of_path_alone};
 use super::state::Workspace;
 use crate::environment::{FilePath, KeptUndo, UndoStep};
 
+/// Whether a keeper of files may restore paths. In a browser none does, and the constant keeps the code out of the module.
+const MAY_KEEP: bool = cfg!(not(target_family = "wasm"));
+
 const ALL: [Status; 4] = [Status::Pending, Status::Accepted, Status::Rejected, Status::RolledBack];
 
 /// The state of the files before a run.
@@ -127,6 +130,15 @@ pub struct RolledBackFile {
     pub texts: TextChange,
 }
 
+impl Rollback {
+    /// Takes the effect on files that can be read only now.
+    fn take_readable(&mut self, files: Vec<RolledBackFile>) {
+        for (file, now) in self.files.iter_mut().zip(files).filter(|(file, _)| file.refused) {
+            *file = now;
+        }
+    }
+}
+
 impl RolledBackFile {
     /// Returns no effect on a file.
     fn untouched(path: FilePath) -> Self {
@@ -219,35 +231,10 @@ impl Workspace {
             let changed = state.files.iter().filter(|(_, entry)| entry.log.proposal(&names).is_some());
             paths = changed.map(|(path, _)| path.clone()).collect();
         }
-        let (mut rollback, mut logs) = (Rollback::default(), Vec::new());
-        for path in paths.into_iter().filter(is_wanted) {
-            let number = self.state().files.get(&path).map_or(0, |entry| entry.number);
-            let before = match self.log_of(&path).await {
-                Err(error) if is_of_path_alone(&error) => {
-                    let file = RolledBackFile { refused: true, ..RolledBackFile::untouched(path) };
-                    rollback.files.push(file);
-                    continue;
-                }
-                before => before?,
-            };
-            let mut log = before.clone();
-            let at_ms = self.clock.now_ms();
-            let conflicts = match is_hard {
-                true => {
-                    log.rollback_before(&names, Origin::User, at_ms);
-                    Vec::new()
-                }
-                false => {
-                    let hunks = named.remove(&path).unwrap_or_else(|| live_hunks(&log, &names, number));
-                    scoped(&path, &mut log, hunks, at_ms)?
-                }
-            };
-            let file = effect(path, &before, &log, &names, conflicts);
-            if file.reverted + file.reverted_from_user > 0 || log.entries().len() > before.entries().len() {
-                logs.push((file.file_path.clone(), log));
-            }
-            rollback.files.push(file);
-        }
+        let paths: Vec<FilePath> = paths.into_iter().filter(is_wanted).collect();
+        let (files, mut logs) = self.plan(&paths, &names, is_hard, &mut named).await?;
+        let mut rollback = Rollback { files, kept: Vec::new() };
+        self.refuse_below_files(&mut rollback.files, &mut logs, is_hard.then_some(&*request.runs)).await?;
         if request.preview {
             return Ok(rollback);
         }
@@ -259,6 +246,14 @@ impl Workspace {
             if restores_kept {
                 let outcome = self.undo_kept(&kept, step).await.map_err(super::error::WorkspaceError::from)?;
                 rollback.kept = outcome.kept;
+                if MAY_KEEP && matches!(step, UndoStep::BeforeLogs) && !outcome.restored.is_empty() {
+                    // The keeper has also removed texts, such as those below a directory that was a file.
+                    let (mut files, read_again) = self.plan(&paths, &names, is_hard, &mut named).await?;
+                    logs = read_again;
+                    self.refuse_below_files(&mut files, &mut logs, None).await?;
+                    logs.retain(|(path, log)| !outcome.restored.contains(path) || !is_as_shown(&files, path, log));
+                    rollback.take_readable(files);
+                }
             }
             if matches!(step, UndoStep::BeforeLogs) {
                 let stepped = std::mem::take(&mut logs);
@@ -273,6 +268,79 @@ impl Workspace {
         }
         Ok(rollback)
     }
+
+    /// Returns the effect of a rollback on files, and their logs after it. `named` has the hunks to take back; a file
+    /// without any loses those of the runs.
+    async fn plan(
+        &self,
+        paths: &[FilePath],
+        names: &[String],
+        is_hard: bool,
+        named: &mut BTreeMap<FilePath, Vec<(String, Vec<ChangeId>)>>,
+    ) -> Result<(Vec<RolledBackFile>, Vec<(FilePath, LineLog)>), ReviewError> {
+        let (mut files, mut logs) = (Vec::new(), Vec::new());
+        for path in paths.iter().cloned() {
+            let number = self.state().files.get(&path).map_or(0, |entry| entry.number);
+            let before = match self.log_of(&path).await {
+                Err(error) if is_of_path_alone(&error) => {
+                    files.push(RolledBackFile { refused: true, ..RolledBackFile::untouched(path) });
+                    continue;
+                }
+                before => before?,
+            };
+            let mut log = before.clone();
+            let at_ms = self.clock.now_ms();
+            let conflicts = match is_hard {
+                true => {
+                    log.rollback_before(names, Origin::User, at_ms);
+                    Vec::new()
+                }
+                false => {
+                    let hunks = named.remove(&path).unwrap_or_else(|| live_hunks(&log, names, number));
+                    scoped(&path, &mut log, hunks, at_ms)?
+                }
+            };
+            let file = effect(path, &before, &log, names, conflicts);
+            if file.reverted + file.reverted_from_user > 0 || log.entries().len() > before.entries().len() {
+                logs.push((file.file_path.clone(), log));
+            }
+            files.push(file);
+        }
+        Ok((files, logs))
+    }
+
+    /// Takes the texts out of a plan that would come back below a file that is in the place of their directory. With
+    /// `by_keeper`, the files count that a hard rollback of these runs replaces by the directory.
+    async fn refuse_below_files(
+        &self,
+        files: &mut [RolledBackFile],
+        logs: &mut Vec<(FilePath, LineLog)>,
+        by_keeper: Option<&[u64]>,
+    ) -> Result<(), ReviewError> {
+        if !MAY_KEEP {
+            return Ok(());
+        }
+        for file in files.iter_mut().filter(|file| file.texts.before.is_none() && file.texts.after.is_some()) {
+            let Some(above) = self.file_above(&file.file_path).await else { continue };
+            let changes = match by_keeper {
+                Some(runs) => self.other_changes(runs, true).await.map_err(super::error::WorkspaceError::from)?,
+                None => Vec::new(),
+            };
+            let gives_way = changes.iter().any(|change| change.path == above && !change.is_blocked);
+            let goes = logs.iter().any(|(path, log)| *path == above && log.is_visible_text(None));
+            if !gives_way && !goes {
+                logs.retain(|(path, _)| *path != file.file_path);
+                *file = RolledBackFile { refused: true, ..RolledBackFile::untouched(file.file_path.clone()) };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a file already has the text that its log says.
+fn is_as_shown(files: &[RolledBackFile], path: &FilePath, log: &LineLog) -> bool {
+    let file = files.iter().find(|file| file.file_path == *path);
+    file.is_some_and(|file| file.texts.before == log.visible_text())
 }
 
 /// Returns the hunks of runs that are in effect.

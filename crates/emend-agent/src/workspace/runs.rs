@@ -210,13 +210,19 @@ impl Workspace {
         let redoes_kept = !is_apart || !redoes_log;
         let mut redone = RedoneRuns::default();
         if let Some(logged) = logged.filter(|_| redoes_log) {
+            if let Some(keeper) = self.keeper().filter(|_| redoes_kept) {
+                let _writing = self.enter().await?;
+                let texts = set_of(logged.iter().cloned());
+                let step = UndoStep::BeforeLogs;
+                keeper.redo(&BTreeSet::new(), &texts, step).await.map_err(WorkspaceError::from)?;
+            }
             self.undo().await?;
             redone.restored = logged;
         }
         if let Some(keeper) = self.keeper().filter(|_| redoes_kept) {
             let _writing = self.enter().await?;
             let by_logs = set_of(redone.restored.iter().cloned());
-            let redoing = keeper.redo(&self.with_logs(), &by_logs).await;
+            let redoing = keeper.redo(&self.with_logs(), &by_logs, UndoStep::AfterLogs).await;
             let KeptRestored { restored, kept } = redoing.map_err(WorkspaceError::from)?;
             redone.restored = set_of(redone.restored.drain(..).chain(restored)).into_iter().collect();
             redone.kept = kept.into_iter().filter(|path| !redone.restored.contains(path)).collect();
@@ -272,7 +278,7 @@ impl Workspace {
     pub(super) async fn finish_redo(&self) -> Result<(), WorkspaceError> {
         let _writing = self.enter().await?;
         if let Some(keeper) = self.keeper() {
-            keeper.redo(&self.with_logs(), &BTreeSet::new()).await?;
+            keeper.redo(&self.with_logs(), &BTreeSet::new(), UndoStep::AfterLogs).await?;
         }
         Ok(())
     }
@@ -369,15 +375,15 @@ impl Workspace {
         Ok(changes)
     }
 
-    /// Returns whether a file is in the place of a directory above a path, so that the path cannot exist.
-    async fn is_below_file(&self, path: &FilePath) -> bool {
+    /// Returns the file that is in the place of a directory above a path, so that the path cannot exist.
+    pub(super) async fn file_above(&self, path: &FilePath) -> Option<FilePath> {
         for above in std::iter::successors(path.parent(), FilePath::parent) {
             let found = self.environment().metadata(&above).await;
             if found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::File)) {
-                return true;
+                return Some(above);
             }
         }
-        false
+        None
     }
 
     async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
@@ -387,7 +393,7 @@ impl Workspace {
         let mut taken = TakenBack { undone: UndoneRun::default(), logs: Vec::new() };
         for path in known.into_iter().filter(|known| path.is_none_or(|path| path == known)) {
             let mut log = match self.log_of(&path).await {
-                Ok(log) if log.is_visible_text(None) && self.is_below_file(&path).await => {
+                Ok(log) if log.is_visible_text(None) && self.file_above(&path).await.is_some() => {
                     taken.undone.kept.push(path);
                     continue;
                 }

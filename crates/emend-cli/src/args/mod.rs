@@ -111,7 +111,8 @@ pub(crate) enum Command {
         /// Undo this run only. Its changes stay where later edits depend on them.
         #[arg(long)]
         scoped: bool,
-        /// Give each file its text before the run. All later changes of these files go too, also your own.
+        /// Give each file its text before the run. All later changes of these texts go too, also your own. Other files,
+        /// links and permissions get their state before the run, unless they were changed since.
         ///
         /// A question names the changes that are lost. `emend redo` restores them.
         #[arg(long, conflicts_with = "scoped")]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal as _, Write};
 use std::process::ExitCode;
 
-use emend_agent::environment::{FilePath, KeptPreview};
+use emend_agent::environment::{EntryKind, FilePath, KeptPreview};
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{
     FinishedStep, Mode, ReviewError, RollbackMode, RollbackRequest, RolledBackFile, UndoneRun,
@@ -67,22 +67,36 @@ pub(crate) async fn rollback(root: &Start, run: u64, check: bool) -> Result<Exit
     let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
     let runs = since(&project, run)?;
     if check {
+        let undone = project.workspace.preview_undo_runs(&runs).await?;
+        let ignored = text_diff::ignored(&project.workspace.ignored_changes(&runs, true));
+        if undone == UndoneRun::default() && ignored.is_empty() {
+            return Err(nothing_left(&project, run, &undone).await);
+        }
         let mut stdout = stdout();
         for text in project.workspace.texts_of_runs(&runs, None).await? {
             // The rollback goes from the text after the runs to the text before.
             let (before, after) = (text.after.as_deref(), text.before.as_deref());
             stdout.write_own(&text_diff::coloured(Painter::stdout(), text.path.as_str(), before, after))?;
         }
+        for line in kept_texts(&project, &undone.kept).await {
+            writeln!(stdout, "{}", folded(&line))?;
+        }
         write_others(&mut stdout, &project, &runs).await?;
+        write_lost(&mut stdout, "", &undone.lost)?;
         return Ok(ExitCode::SUCCESS);
     }
     let undone = Undone::of(&project, &runs).await?;
     project.save()?;
     if undone.run.restored.is_empty() {
-        let message = format!("run {run} and later runs have nothing left to undo");
-        return Err(nothing_done(message, &reasons(&project, &undone.run).await));
+        return Err(nothing_left(&project, run, &undone.run).await);
     }
     report(&undone)
+}
+
+/// Returns the failure of a rollback that undoes nothing.
+async fn nothing_left(project: &Project, run: u64, undone: &UndoneRun) -> Failure {
+    let message = format!("run {run} and later runs have nothing left to undo");
+    nothing_done(message, &reasons(project, undone).await)
 }
 
 /// Prints a line for each change other than of a text that an undo of the runs would take back.
@@ -125,10 +139,11 @@ pub(crate) async fn rollback_scoped(root: &Start, run: u64, check: bool) -> Resu
             let (before, after) = (file.texts.before.as_deref(), file.texts.after.as_deref());
             stdout.write_own(&text_diff::coloured(Painter::stdout(), file.file_path.as_str(), before, after))?;
         } else if !check && file.reverted > 0 {
-            writeln!(stdout, "restored {name}")?;
+            let action = if file.texts.after.is_none() { "removed" } else { "restored" };
+            writeln!(stdout, "{action} {name}")?;
         }
         if file.refused {
-            writeln!(stdout, "kept {name}: {NOT_PERMITTED}")?;
+            writeln!(stdout, "{}", folded(&format!("kept {name}: {}", refusal(&project, &file.file_path).await)))?;
         }
         match file.conflicts.len() {
             0 => {}
@@ -158,6 +173,9 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
         others.into_iter().partition(|other| other.is_blocked);
     let blocked: Vec<FilePath> = blocked.into_iter().map(|change| change.path).collect();
     let blocked = Blocked::all(&project, &blocked).await;
+    let undone = project.workspace.runs().into_iter().filter(|known| runs.contains(&known.run_id));
+    let lost: BTreeSet<FilePath> = undone.flat_map(|known| known.lost).collect();
+    let lost: Vec<FilePath> = lost.into_iter().collect();
     let preview = RollbackRequest { mode: RollbackMode::HardAll, runs, preview: true, ..RollbackRequest::default() };
     let mut files = project.workspace.rollback(&preview).await?.files;
     files.retain(|file| file.texts.before != file.texts.after);
@@ -165,7 +183,7 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
     if files.is_empty() && others.is_empty() && ignored.is_empty() {
         let message = match blocked.is_empty() {
             true => format!("the files of run {run} are as they were before it"),
-            false => "nothing was changed, and a file that is moved away is restored by the same command".to_owned(),
+            false => "nothing was changed; after a path is moved away, the same command restores it".to_owned(),
         };
         return Err(nothing_done(message, &blocked.iter().map(Blocked::sentence).collect::<Vec<_>>()));
     }
@@ -182,6 +200,7 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
             writeln!(stdout, "{line}")?;
         }
         write_kept(&mut stdout, &blocked)?;
+        write_lost(&mut stdout, "", &lost)?;
         return Ok(ExitCode::SUCCESS);
     }
     let of_other = |change: &KeptPreview| text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref());
@@ -204,10 +223,14 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
     for line in losses {
         writeln!(stdout, "took back {line}")?;
     }
-    write_kept(&mut stdout, &Blocked::all(&project, &done.kept).await)?;
-    for file in done.files.iter().filter(|file| file.refused) {
-        writeln!(stdout, "{}", folded(&format!("kept {}: {NOT_PERMITTED}", shown(&file.file_path))))?;
+    let refused: Vec<&FilePath> = done.files.iter().filter(|file| file.refused).map(|file| &file.file_path).collect();
+    let others: Vec<FilePath> = done.kept.into_iter().filter(|path| !refused.contains(&path)).collect();
+    write_kept(&mut stdout, &Blocked::all(&project, &others).await)?;
+    for path in refused {
+        let line = format!("kept {}: {}", shown(path), refusal(&project, path).await);
+        writeln!(stdout, "{}", folded(&line))?;
     }
+    write_lost(&mut stdout, "", &lost)?;
     writeln!(stdout, "emend redo restores them")?;
     Ok(ExitCode::SUCCESS)
 }
@@ -397,16 +420,22 @@ impl Undone {
                 by_commands.entry(command.clone()).or_default().push(name);
             }
         }
-        let mut kept = Vec::new();
-        for path in &run.kept {
-            kept.push(match workspace.saved_text(path.as_str()).await {
-                Ok(_) => format!("kept your later edits in {}", shown(path)),
-                Err(_) => format!("kept {}: it {NOT_READABLE}", shown(path)),
-            });
-        }
+        let kept = kept_texts(project, &run.kept).await;
         let blocked = Blocked::all(project, &run.blocked).await;
         Ok(Self { run, name: None, lines, kept, blocked, by_commands })
     }
+}
+
+/// Returns a line for each text that an undo leaves as it is, or of which it leaves a part.
+async fn kept_texts(project: &Project, paths: &[FilePath]) -> Vec<String> {
+    let mut lines = Vec::with_capacity(paths.len());
+    for path in paths {
+        lines.push(match project.workspace.saved_text(path.as_str()).await {
+            Ok(_) => format!("kept your later edits in {}", shown(path)),
+            Err(_) => format!("kept {}: it {NOT_READABLE}", shown(path)),
+        });
+    }
+    lines
 }
 
 /// Returns whether anything is at a path.
@@ -419,6 +448,21 @@ const NOT_READABLE: &str = "is no longer a text file in the project";
 
 /// The reason why a file stays as it is.
 pub(crate) const NOT_PERMITTED: &str = "it has hard links, or the system does not permit to replace it";
+
+/// Returns the reason why a rollback leaves a text as it is.
+async fn refusal(project: &Project, path: &FilePath) -> String {
+    let environment = project.workspace.environment();
+    for above in std::iter::successors(path.parent(), FilePath::parent) {
+        let found = environment.metadata(&above).await;
+        if found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::File)) {
+            return format!("the file {} is in the place of its directory", shown(&above));
+        }
+    }
+    match project.workspace.saved_text(path.as_str()).await {
+        Ok(_) => NOT_PERMITTED.to_owned(),
+        Err(_) => format!("it {NOT_READABLE}"),
+    }
+}
 
 /// Returns a path on one line.
 fn shown(path: &FilePath) -> String {

@@ -31,7 +31,8 @@ fn finished(project: &Project, runs: &[u64]) -> Result<ExitCode, Failure> {
     }
     if let Some(older) = project.workspace.runs().iter().rev().find(|run| run.is_on) {
         let name = visible(&project.run_name(older.run_id)?);
-        writeln!(stdout, "to undo {name} too, repeat: emend undo")?;
+        let rest = if runs.contains(&older.run_id) { format!("the rest of {name}") } else { format!("{name} too") };
+        writeln!(stdout, "to undo {rest}, repeat: emend undo")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -57,8 +57,11 @@ fn every_run_can_be_rolled_back_and_redone() {
     assert_eq!(outcome.assert_ok().stdout, "restored a.txt\nrestored b.txt\n");
     assert_eq!((project.read("a.txt"), project.read("b.txt")), ("omega\nmine\n".to_owned(), "beta\n".to_owned()));
     assert_eq!(listed(&project), all([true, true, false]));
-    let outcome = project.run(&["rollback", "2"]);
-    assert_eq!((outcome.status, outcome.stderr.contains("run 2 and later runs have nothing left to undo")), (1, true));
+    for options in [&[][..], &["--preview"]] {
+        let outcome = project.run(&[&["rollback", "2"][..], options].concat());
+        let says_so = outcome.stderr.contains("run 2 and later runs have nothing left to undo");
+        assert_eq!((outcome.status, says_so), (1, true));
+    }
     project.run(&["redo"]).assert_ok();
     assert_eq!((project.read("a.txt"), project.read("b.txt")), ("psi\nmine\n".to_owned(), "gamma\n".to_owned()));
     assert_eq!(project.run(&["redo"]).status, 1, "there is nothing more to redo");

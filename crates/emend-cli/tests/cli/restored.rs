@@ -202,6 +202,36 @@ fn a_run_without_texts_is_rolled_back_hard_and_not_called_unchanged() {
     assert!(project.path("b.bin").exists());
 }
 
+#[test]
+fn a_text_below_a_file_of_the_user_is_kept_with_that_reason() {
+    let make = || {
+        let project = Project::new(&[("a.txt", b"a\n")]);
+        fs::create_dir(project.path("D")).unwrap();
+        fs::write(project.path("D/x"), "x\n").unwrap();
+        command(&project, "rm -r D; echo file > D; echo more >> a.txt");
+        fs::write(project.path("D"), "file\nmine\n").unwrap();
+        project
+    };
+    let kept = "kept D/x: the file D is in the place of its directory\n";
+    for options in [&["--scoped"][..], &["--hard", "--yes"]] {
+        let project = make();
+        let done = project.run(&[&["rollback", "1"][..], options].concat()).assert_ok().stdout.clone();
+        assert_eq!(done.matches("kept D/x").count(), 1, "{done}");
+        assert!(done.contains(kept), "{done}");
+        assert_eq!((project.read("a.txt"), project.read("D")), ("a\n".to_owned(), "file\nmine\n".to_owned()));
+    }
+    let preview = make().run(&["rollback", "1", "--preview"]).assert_ok().stdout.clone();
+    assert!(preview.contains("kept D/x: it is no longer a text file in the project\n"), "{preview}");
+}
+
+#[test]
+fn a_rolled_back_file_that_the_run_had_made_is_called_removed() {
+    let project = Project::new(&[("a.txt", b"a\n")]);
+    command(&project, "echo new > new.txt");
+    let done = project.run(&["rollback", "1", "--scoped"]).assert_ok().stdout.clone();
+    assert_eq!(done, "removed new.txt\n");
+}
+
 /// Returns the path of the file with the contents that commands replaced.
 fn pack(directory: &Path) -> Option<PathBuf> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).find_map(|path| match path.is_dir() {

@@ -10,7 +10,7 @@ use crate::line_log::dependencies::Seen;
 use crate::line_log::history::{Action, StatusChange};
 use crate::line_log::log::{LineLog, View};
 use crate::line_log::sequence::TokenIx;
-use crate::line_log::types::{BASE, ChangeIx, Origin, Status};
+use crate::line_log::types::{BASE, ChangeIx, ChangeOp, Origin, Status};
 
 /// Number of entries of other programs, from the last one back, that a text on the disk can take back.
 const EXTERNALS_MAX: usize = 8;
@@ -37,6 +37,19 @@ impl LineLog {
                 if change.inserted.iter().chain(&change.deleted).any(|token| !place.contains(token)) {
                     return none;
                 }
+            }
+        }
+        // With the deletion of a file, its new creation without lines goes back, too. The code is left out of the shipped wasm
+        // module for its size.
+        if !cfg!(all(target_family = "wasm", not(test))) {
+            let is_empty_creation = |&ix: &ChangeIx| {
+                let change = &self.changes[ix as usize];
+                let is_agents = self.write_of(ix).origin == Origin::Agent;
+                is_agents && change.op == ChangeOp::Create && change.inserted.is_empty()
+            };
+            let dependents = self.dependents_of(&taken);
+            if dependents.iter().all(is_empty_creation) {
+                taken.extend(dependents);
             }
         }
         // On the disk, a pending change is on only as long as another one there depends on it.

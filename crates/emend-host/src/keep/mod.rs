@@ -273,17 +273,21 @@ impl Keeper {
         }
     }
 
-    /// Redoes the last undo.
+    /// Does one step of a redo of the last undo.
     pub(crate) fn redo(
         &mut self,
         files: &RootFiles,
         logged: &BTreeSet<FilePath>,
         redone: &BTreeSet<FilePath>,
+        step: UndoStep,
     ) -> io::Result<KeptRestored> {
         if !self.directory.exists() {
             return Ok(KeptRestored::default());
         }
-        self.with(files, |loaded| loaded.redo(files, logged, redone))
+        self.with(files, |loaded| match step {
+            UndoStep::BeforeLogs => loaded.make_room(files, redone),
+            UndoStep::AfterLogs => loaded.redo(files, logged, redone),
+        })
     }
 }
 

@@ -57,6 +57,9 @@ struct Histogram {
     /// Commands that changed again what the user had restored, and pairs of undos that were redone.
     repeated: usize,
     redone_pairs: usize,
+    /// Rollbacks that also take lines of the user back, and rollbacks of one run alone, each with its redo.
+    hard: usize,
+    scoped: usize,
     /// Texts that a command put back, and hard links to files outside of the project.
     put_back: usize,
     links_outside: usize,
@@ -133,7 +136,7 @@ impl Storm {
 
     /// Takes one random step.
     fn step(&mut self, seen: &mut Histogram) {
-        match self.numbers.below(if self.is_apart { 13 } else { 18 }) {
+        match self.numbers.below(if self.is_apart { 13 } else { 20 }) {
             0..=3 => {
                 self.edit();
                 seen.edits += 1;
@@ -168,6 +171,7 @@ impl Storm {
             14 => self.redo_pair(seen),
             16 => self.put_back(seen),
             17 => self.link_outside(seen),
+            18 | 19 => self.rollback_and_back(seen),
             15 if self.mode == Mode::Staged => {
                 self.steps.push("accept".to_owned());
                 match block_on(self.open().workspace.accept_all(None)) {

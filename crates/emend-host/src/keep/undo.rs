@@ -164,6 +164,30 @@ impl Loaded {
         Ok(restored)
     }
 
+    /// Makes the directories again that line logs need to redo `texts` and in whose place the last undo has put a file or
+    /// link. The redo is not recorded as begun: until the logs have done their part, the undo stands.
+    pub(super) fn make_room(&mut self, files: &RootFiles, texts: &BTreeSet<FilePath>) -> io::Result<KeptRestored> {
+        let Some(Undone { mut commands, untouched }) = self.record.undone.last().cloned() else {
+            return Ok(KeptRestored::default());
+        };
+        commands.sort_unstable();
+        for recorded in commands.iter().filter_map(|number| self.record.commands.get(*number)) {
+            let is_needed = |change: &&Change| {
+                let had_other = change.before.is_some() && !is_directory(change.before.as_ref());
+                let becomes_directory = had_other && is_directory(change.after.as_ref());
+                let is_above = texts.iter().any(|text| *text != change.path && text.is_under(&change.path));
+                becomes_directory && is_above && !untouched.contains(&change.path)
+            };
+            let needed = recorded.changes.iter().filter(is_needed);
+            let switches: Vec<Switch<'_>> = needed.map(forwards).collect();
+            if !switches.is_empty() {
+                let places = Places::of(files, &self.aside);
+                restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "redo"))?;
+            }
+        }
+        Ok(KeptRestored::default())
+    }
+
     /// Redoes the last undo. `logged` are the texts with line logs, and `redone` those that these have just redone.
     pub(super) fn redo(
         &mut self,

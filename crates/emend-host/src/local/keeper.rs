@@ -104,9 +104,10 @@ impl FileKeeper for LocalKeeper {
         &'a self,
         logged: &'a BTreeSet<FilePath>,
         redone: &'a BTreeSet<FilePath>,
+        step: UndoStep,
     ) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
         let (logged, redone) = (logged.clone(), redone.clone());
-        self.run("restoring kept files", move |keeper, files| keeper.redo(files, &logged, &redone))
+        self.run("restoring kept files", move |keeper, files| keeper.redo(files, &logged, &redone, step))
     }
 }
 

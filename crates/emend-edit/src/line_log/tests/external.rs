@@ -157,6 +157,19 @@ fn an_accepted_change_that_is_restored_on_the_disk_is_rejected() {
 }
 
 #[test]
+fn the_text_of_a_file_that_was_deleted_and_made_anew_is_restored_once() {
+    let mut log = LineLog::new(Some("sea\n"));
+    let mut ids = vec![log.delete(Origin::Agent, meta("delete"), Status::Pending).unwrap()];
+    ids.extend(propose(&mut log, ""));
+    log.accept(&ids, Origin::User, 1).unwrap();
+    log.mark_saved();
+    log.external(Some("sea\n"), meta("disk"));
+    assert!(ids.iter().all(|&id| log.change(id).unwrap().status == Status::Rejected));
+    log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, 2).unwrap();
+    assert_eq!(log.disk_text().as_deref(), Some("sea\n"));
+}
+
+#[test]
 fn an_unrecorded_save_is_not_a_change() {
     let mut log = LineLog::new(Some("a\nb\n"));
     type_in(&mut log, "a\nb\nmine\n");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use emend_agent::workspace::Mode;
+use emend_agent::workspace::{Mode, RollbackMode, RollbackRequest};
 use futures::executor::block_on;
 
 use super::super::tests::Tree;
@@ -22,6 +22,9 @@ fn changed_texts(before: &Tree, after: &Tree) -> Vec<String> {
     let changed = paths.into_iter().filter(differs);
     changed.filter(|path| is_text(before.get(*path)) && is_text(after.get(*path))).cloned().collect()
 }
+
+/// Maximum number of redos after a rollback.
+const REDOS_MAX: usize = 3;
 
 impl Storm {
     /// Runs a command, lets the user restore the texts that it changed, as `git checkout` does, and runs it again.
@@ -77,6 +80,57 @@ impl Storm {
         let missing: Vec<String> = changed.into_iter().filter(|path| !is_shown(path)).collect();
         if !missing.is_empty() {
             self.errors.push(format!("the preview does not show {missing:?}"));
+        }
+    }
+
+    /// Rolls runs back, hard or one run alone, and redoes that: all lines of the user are there again.
+    pub(super) fn rollback_and_back(&mut self, seen: &mut Histogram) {
+        let runs: Vec<u64> = self.runs().into_iter().map(|run| run.run_id).collect();
+        if self.mode == Mode::Staged || runs.is_empty() {
+            return;
+        }
+        let at = self.numbers.below(runs.len());
+        let (mode, runs) = match self.numbers.below(3) {
+            0 => (RollbackMode::ScopedSelected, runs[at..=at].to_vec()),
+            _ => (RollbackMode::HardAll, runs[at..].to_vec()),
+        };
+        let step = format!("rollback {mode:?} of {runs:?}");
+        self.steps.push(step.clone());
+        let before = self.project.tree();
+        let request = RollbackRequest { mode, runs, ..RollbackRequest::default() };
+        let done = match block_on(self.open().workspace.rollback(&request)) {
+            Ok(done) => done,
+            Err(error) => return self.errors.push(format!("{step}: {error}")),
+        };
+        if self.project.tree() == before {
+            return;
+        }
+        *(if mode == RollbackMode::HardAll { &mut seen.hard } else { &mut seen.scoped }) += 1;
+        self.steps.push("redo of it".to_owned());
+        let mut is_whole = done.kept.is_empty() && done.files.iter().all(|file| !file.refused);
+        // Texts and other paths may have been undone apart before, and are redone apart.
+        for n_redone in 0..REDOS_MAX {
+            let redone = match mode {
+                RollbackMode::HardAll => block_on(self.open().workspace.redo_runs()).map(|redone| redone.kept),
+                RollbackMode::ScopedSelected => block_on(self.open().workspace.undo()).map(|_| Vec::new()),
+            };
+            match redone {
+                Ok(kept) => is_whole &= kept.is_empty(),
+                Err(_) if n_redone > 0 => break,
+                Err(error) => return self.errors.push(format!("redo of {step}: {error}")),
+            }
+            if mode == RollbackMode::ScopedSelected || self.project.tree() == before {
+                break;
+            }
+        }
+        // A path that stayed as it was may have changed in part.
+        let after = self.project.tree();
+        if is_whole && after != before {
+            let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+            let differ = paths.into_iter().filter(|path| before.get(*path) != after.get(*path));
+            let differ: Vec<String> =
+                differ.map(|path| format!("{path}: {:?}, before {:?}", after.get(path), before.get(path))).collect();
+            self.errors.push(format!("redo of {step} gives another tree: {differ:#?}"));
         }
     }
 

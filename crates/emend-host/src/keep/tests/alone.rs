@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use emend_agent::environment::FilePath;
-use emend_agent::workspace::{RollbackMode, RollbackRequest};
+use emend_agent::workspace::{Rollback, RollbackMode, RollbackRequest};
 use futures::executor::block_on;
 
-use super::{Project, check_same};
+use super::{Open, Project, check_same};
 
 fn paths(names: &[&str]) -> Vec<FilePath> {
     names.iter().map(|name| FilePath::clean(name).unwrap()).collect()
@@ -66,6 +66,54 @@ fn a_file_that_became_a_directory_is_undone_whole() {
         block_on(open.workspace.redo_runs()).unwrap();
         check_same(&after, &project.tree());
         assert!(open.workspace.runs().iter().all(|run| run.is_on), "{:?}", open.workspace.runs());
+    }
+}
+
+fn rollback(open: &Open, mode: RollbackMode) -> Rollback {
+    let request = RollbackRequest { mode, runs: vec![1], ..RollbackRequest::default() };
+    block_on(open.workspace.rollback(&request)).unwrap()
+}
+
+#[test]
+fn a_hard_rollback_and_its_redo_pass_a_file_that_became_a_directory() {
+    for edited in [None, Some("a.txt/in"), Some("deep/er/c.txt")] {
+        let project = Project::usual();
+        let before = project.tree();
+        let open = project.open();
+        open.shell("rm a.txt; mkdir a.txt; echo in > a.txt/in; echo x >> deep/er/c.txt");
+        if let Some(path) = edited {
+            let text = fs::read_to_string(project.path(path)).unwrap();
+            fs::write(project.path(path), text + "mine\n").unwrap();
+        }
+        let after = project.tree();
+        for _ in 0..2 {
+            let done = rollback(&open, RollbackMode::HardAll);
+            assert_eq!(done.kept, vec![], "{edited:?}");
+            let n_own: usize = done.files.iter().map(|file| file.reverted_from_user).sum();
+            assert!(done.files.iter().all(|file| !file.refused && file.reverted > 0), "{edited:?}: {done:?}");
+            assert_eq!(n_own, usize::from(edited.is_some()));
+            check_same(&before, &project.tree());
+            block_on(open.workspace.redo_runs()).unwrap();
+            check_same(&after, &project.tree());
+        }
+    }
+}
+
+#[test]
+fn a_file_of_the_user_in_the_place_of_a_directory_blocks_only_the_texts_below_it() {
+    for mode in [RollbackMode::HardAll, RollbackMode::ScopedSelected] {
+        let project = Project::usual();
+        let open = project.open();
+        open.shell("rm -r deep; echo file > deep; echo x >> a.txt");
+        fs::write(project.path("deep"), "file\nmine\n").unwrap();
+        let after = project.tree();
+        let done = rollback(&open, mode);
+        let refused = done.files.iter().filter(|file| file.refused).map(|file| file.file_path.clone());
+        assert_eq!(refused.collect::<Vec<_>>(), paths(&["deep/er/c.txt"]), "{mode:?}");
+        assert_eq!(fs::read(project.path("deep")).unwrap(), b"file\nmine\n");
+        assert_eq!(fs::read(project.path("a.txt")).unwrap(), b"one\ntwo\n");
+        block_on(open.workspace.redo_runs()).unwrap();
+        check_same(&after, &project.tree());
     }
 }
 
