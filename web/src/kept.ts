@@ -5,7 +5,7 @@
  * chooses one of three results, which are shown as text.
  */
 import { diff } from "@codemirror/merge";
-import { ChangeSet, type ChangeSpec } from "@codemirror/state";
+import { ChangeSet } from "@codemirror/state";
 import type { Hunk } from "./engine.js";
 import { dominantBreak, splitBreaks } from "./lines.js";
 import { type Written, writtenOf } from "./written.js";
@@ -72,12 +72,17 @@ export function userLines(hunk: Hunk, written = writtenOf(hunk.id)): ReadonlySet
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** Applies the changes from `before` to `mine` to `old`. Its lines get the line ending of `old`. */
-export function rebased(beforeText: string, oldText: string, mineText: string): string {
+/**
+ * Applies the changes from `before` to `mine` to `old`. Its lines get the line ending of `old`. Returns undefined if the changes
+ * are of characters that differ in `old`: the result would be letters of both.
+ */
+export function rebased(beforeText: string, oldText: string, mineText: string): string | undefined {
   const [before, mine] = [splitBreaks(beforeText).text, splitBreaks(mineText).text];
   const { text: old, breaks } = splitBreaks(oldText);
-  const theirs = ChangeSet.of(changes(before, old), before.length);
-  const ours = ChangeSet.of(changes(before, mine), before.length);
+  const [toOld, toMine] = [changes(before, old), changes(before, mine)];
+  if (toMine.some((own) => toOld.some((other) => own.from < other.to && other.from < own.to))) return undefined;
+  const theirs = ChangeSet.of(toOld, before.length);
+  const ours = ChangeSet.of(toMine, before.length);
   const shown = ours.map(theirs, true);
   let [text, at] = ["", 0];
   shown.iterChanges((from, to, _fromB, _toB, inserted) => {
@@ -87,7 +92,7 @@ export function rebased(beforeText: string, oldText: string, mineText: string): 
   return (text + old.slice(at)).replaceAll("\n", dominantBreak(breaks));
 }
 
-function changes(before: string, after: string): ChangeSpec[] {
+function changes(before: string, after: string) {
   return diff(before, after, { scanLimit: 500, timeout: 40 }).map((change) => ({
     from: change.fromA,
     to: change.toA,

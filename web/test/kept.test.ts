@@ -36,6 +36,16 @@ test("an edit on the assistant's line is put on the old line", () => {
   for (const [before, old, mine, result] of cases) assert.equal(rebased(before, old, mine), result);
 });
 
+test("an edit of the letters that the assistant changed, too, is not put on the old line", () => {
+  for (const [before, old, mine] of [
+    ["one\ntwo\n", "o1\no2\n", "m1\nm2\n"],
+    ["one\ntwo\nthree\n", "o1\no2\no3\n", "one\nthree\n"],
+    ["bar\n", "foo\n", "bXr\n"],
+  ] as const) {
+    assert.equal(rebased(before, old, mine), undefined);
+  }
+});
+
 test("the three results of a hunk in which the user typed", () => {
   const lines = [" 1 a\n", "-2 foo\n", " 2 bar, mine\n", " 3 c\n", " 4 d\n"];
   const known = keptHunk("a.txt", hunk(lines), { text: "bar\n", next: ["c\n", "d\n"] });

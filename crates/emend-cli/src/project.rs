@@ -355,7 +355,8 @@ impl Project {
         let own = Arc::new(state.open_server().map_err(unusable)?);
         let document = Arc::new(SharedDocument::new(Arc::clone(&state), WORKSPACE_DOCUMENT));
         let recovering = Self::environment(place.root())?;
-        let gate = SharedRoot::new(turns, Arc::clone(&document), Arc::clone(&state), recovering);
+        let under_way = environment.under_way();
+        let gate = SharedRoot::new(turns, Arc::clone(&document), Arc::clone(&state), recovering, under_way);
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let environment = indexed(environment, &state, &options);
         let environment: Shared<dyn ExecutionEnvironment> = Shared::new(environment.with_journal(own));

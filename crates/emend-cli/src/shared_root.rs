@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use emend_agent::environment::EnvError;
 use emend_agent::workspace::{Missed, RootEntry, RootGate, RootRight, SaveSnapshot, Snapshot};
-use emend_host::{ChangeLock, LocalEnvironment, SharedDocument, StateDir};
+use emend_host::{ChangeLock, LocalEnvironment, SharedDocument, StateDir, UnderWay};
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 
 /// Orders servers on several computers. A lost claim gets no turn.
@@ -20,15 +20,24 @@ pub(crate) struct SharedRoot {
     document: Arc<SharedDocument>,
     state: Arc<StateDir>,
     environment: Arc<LocalEnvironment>,
+    /// The changes of files that are under way in the project.
+    under_way: UnderWay,
     claim: Option<String>,
 }
 
 struct Right {
-    _lock: ChangeLock,
-    _turn: Box<dyn RootRight>,
+    held: Option<(ChangeLock, Box<dyn RootRight>)>,
+    under_way: UnderWay,
 }
 
 impl RootRight for Right {}
+
+impl Drop for Right {
+    /// A run that is dropped during a change of files leaves that change behind: the turn ends after it.
+    fn drop(&mut self) {
+        self.under_way.hold(self.held.take());
+    }
+}
 
 impl SharedRoot {
     pub(crate) fn new(
@@ -36,8 +45,9 @@ impl SharedRoot {
         document: Arc<SharedDocument>,
         state: Arc<StateDir>,
         environment: LocalEnvironment,
+        under_way: UnderWay,
     ) -> Self {
-        Self { turns, document, state, environment: Arc::new(environment), claim: None }
+        Self { turns, document, state, environment: Arc::new(environment), under_way, claim: None }
     }
 }
 
@@ -53,7 +63,8 @@ impl RootGate for SharedRoot {
             self.environment.recover_servers(&self.state).map_err(failed)?;
             let unread = self.document.read(reload).map_err(failed)?;
             let missed = Missed { whole: unread.whole, later: unread.later };
-            Ok(RootEntry { missed, right: Box::new(Right { _lock: lock, _turn: turn }) })
+            let right = Right { held: Some((lock, turn)), under_way: self.under_way.clone() };
+            Ok(RootEntry { missed, right: Box::new(right) })
         })
     }
 

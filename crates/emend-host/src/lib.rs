@@ -29,6 +29,7 @@ mod store;
 #[cfg(test)]
 mod test_support;
 mod transport;
+mod under_way;
 
 pub use clock::{OsRandom, SystemClock};
 pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
@@ -55,3 +56,4 @@ pub use shell::EmulatedShell;
 pub use state::{StateDir, StateError};
 pub use store::FileStore;
 pub use transport::{ReqwestTransport, Timeouts};
+pub use under_way::UnderWay;

@@ -50,6 +50,7 @@ use crate::files::{RootFiles, with_slashes};
 use crate::keep::Keeper;
 use crate::process::{self, EnvPolicy, Processes, Sandbox, SpawnOptions};
 use crate::state::StateDir;
+use crate::under_way::UnderWay;
 
 /// The files below one directory of this machine, and commands in it.
 ///
@@ -91,6 +92,8 @@ pub struct LocalEnvironment {
     sandbox: Option<Sandbox>,
     /// The running commands.
     processes: Processes,
+    /// The changes of files that are under way.
+    under_way: UnderWay,
     /// The files of which this environment is a copy.
     #[cfg(unix)]
     original: Option<Arc<RootFiles>>,
@@ -122,6 +125,7 @@ impl LocalEnvironment {
             variables: EnvPolicy::default(),
             sandbox: None,
             processes: Processes::default(),
+            under_way: UnderWay::default(),
             #[cfg(unix)]
             original: None,
             #[cfg(unix)]
@@ -212,6 +216,25 @@ impl LocalEnvironment {
     }
 
     /// Runs `work` on a blocking thread of the runtime, or at once without a runtime.
+    /// Returns the changes of files that are under way. A caller that holds a lock for them must not give it back earlier,
+    /// also if it no longer waits for their end.
+    #[must_use]
+    pub fn under_way(&self) -> UnderWay {
+        self.under_way.clone()
+    }
+
+    /// As [`run`](Self::run), for work that changes files.
+    fn run_change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&RootFiles) -> Result<T, EnvError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, EnvError>> {
+        let change = self.under_way.begin();
+        self.run(move |files| {
+            let _change = change;
+            work(files)
+        })
+    }
+
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&RootFiles) -> Result<T, EnvError> + Send + 'static,
@@ -273,12 +296,12 @@ impl ExecutionEnvironment for LocalEnvironment {
 
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {
         let (path, content) = (path.clone(), content.to_vec());
-        self.run(move |files| files.write(&path, &content))
+        self.run_change(move |files| files.write(&path, &content))
     }
 
     fn remove<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<(), EnvError>> {
         let path = path.clone();
-        self.run(move |files| files.remove(&path))
+        self.run_change(move |files| files.remove(&path))
     }
 
     fn change<'a>(&'a self, changes: &'a [FileChange]) -> BoxFuture<'a, Result<(), EnvError>> {
@@ -286,7 +309,7 @@ impl ExecutionEnvironment for LocalEnvironment {
             // A single file is written atomically anyway.
             Some(state) if changes.len() > 1 || changes.iter().any(|change| change.over_read_only) => {
                 let (state, changes) = (Arc::clone(state), changes.to_vec());
-                self.run(move |files| {
+                self.run_change(move |files| {
                     let done = crate::commit::commit(files, &state, &changes, &mut |_| Ok(()));
                     done.map_err(CommitError::into_env_error)
                 })
@@ -294,7 +317,7 @@ impl ExecutionEnvironment for LocalEnvironment {
             _ => match changes {
                 [change] => {
                     let change = change.clone();
-                    self.run(move |files| files.change(&change, || true))
+                    self.run_change(move |files| files.change(&change, || true))
                 }
                 _ => Box::pin(async move {
                     let moves =
@@ -327,7 +350,11 @@ impl ExecutionEnvironment for LocalEnvironment {
             let (files, change) = (Arc::clone(&self.files), change.clone());
             // The file waits for the end of `first`, and its content is written and synced meanwhile.
             let (go, may_go) = std::sync::mpsc::sync_channel(1);
-            let changing = runtime.spawn_blocking(move || files.change(&change, || may_go.recv().is_ok()));
+            let under_way = self.under_way.begin();
+            let changing = runtime.spawn_blocking(move || {
+                let _under_way = under_way;
+                files.change(&change, || may_go.recv().is_ok())
+            });
             let done = first.run();
             match &done {
                 Ok(()) => drop(go.send(())),

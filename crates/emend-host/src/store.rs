@@ -1,11 +1,13 @@
 //! Saved sessions as files: one file per document, in a directory that only this user can read.
 //!
-//! `emend-agent` defines the content of documents. The caller makes sure that only one process writes at a time, e.g. with
-//! the lock of a [`StateDir`](crate::StateDir).
+//! `emend-agent` defines the content of documents. A store that has loaded or written a document knows its length, and
+//! appends to no other: another process has continued the conversation then.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use emend_agent::store::{Store, StoreError, check_name};
 use emend_llm::BoxFuture;
@@ -14,6 +16,8 @@ use emend_llm::BoxFuture;
 #[derive(Debug)]
 pub struct FileStore {
     directory: PathBuf,
+    /// The length of each document in bytes, as this store has loaded or written it.
+    lengths: Mutex<BTreeMap<String, u64>>,
 }
 
 /// Extension of a document's file.
@@ -27,7 +31,7 @@ impl FileStore {
     /// The error of the system if the directory cannot be created.
     pub fn open(directory: &Path) -> io::Result<Self> {
         crate::state::create_private(directory)?;
-        Ok(Self { directory: directory.to_owned() })
+        Ok(Self { directory: directory.to_owned(), lengths: Mutex::default() })
     }
 
     fn path(&self, name: &str) -> Result<PathBuf, StoreError> {
@@ -36,13 +40,26 @@ impl FileStore {
     }
 
     fn append_now(&self, name: &str, lines: &str) -> Result<(), StoreError> {
-        append(&self.path(name)?, lines.as_bytes()).map_err(failed(name))
+        let path = self.path(name)?;
+        let mut lengths = self.lengths();
+        match append(&path, lines.as_bytes(), lengths.get(name).copied()).map_err(failed(name))? {
+            Some(length) => drop(lengths.insert(name.to_owned(), length)),
+            None => return Err(StoreError::Conflict { name: name.to_owned() }),
+        }
+        Ok(())
+    }
+
+    fn lengths(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.lengths.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn load_now(&self, name: &str) -> Result<Option<String>, StoreError> {
         match fs::read(self.path(name)?) {
             // A crash may leave an incomplete character at the end. The reader skips the whole line.
-            Ok(content) => Ok(Some(String::from_utf8_lossy(&content).into_owned())),
+            Ok(content) => {
+                self.lengths().insert(name.to_owned(), content.len() as u64);
+                Ok(Some(String::from_utf8_lossy(&content).into_owned()))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(name)(error)),
         }
@@ -57,6 +74,7 @@ impl FileStore {
     }
 
     fn remove_now(&self, name: &str) -> Result<bool, StoreError> {
+        self.lengths().remove(name);
         match fs::remove_file(self.path(name)?) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -70,20 +88,29 @@ fn failed(name: &str) -> impl FnOnce(io::Error) -> StoreError {
     |error| StoreError::Io { name, reason: error.to_string() }
 }
 
-/// Appends to a file. If that fails, the file is truncated to its former length.
-fn append(path: &Path, lines: &[u8]) -> io::Result<()> {
+/// Appends to a file that has the length `known`, if one is given. Returns the new length; `None` if the file has another one.
+/// If the write fails, the file is truncated to its former length.
+fn append(path: &Path, lines: &[u8], known: Option<u64>) -> io::Result<Option<u64>> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path)?;
+    // Until the file is closed: two processes must not both find the length that they know.
+    match file.lock() {
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
+        _ => {}
+    }
     let end = file.seek(SeekFrom::End(0))?;
-    let outcome = write_at_end(&mut file, end, lines);
-    if outcome.is_err() {
+    if known.is_some_and(|known| known != end) {
+        return Ok(None);
+    }
+    if let Err(error) = write_at_end(&mut file, end, lines) {
         // The first failure is the one to report.
         let _ = file.set_len(end);
+        return Err(error);
     }
-    outcome
+    file.stream_position().map(Some)
 }
 
 fn write_at_end(file: &mut File, end: u64, lines: &[u8]) -> io::Result<()> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use emend_agent::store::StoreError;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, oneshot};
 use tokio_postgres::Client;
 
 use crate::database::Address;
@@ -63,6 +63,22 @@ impl Locks {
 
     /// Waits until no other server holds the lock.
     pub(crate) async fn take(&self, key: &str) -> Result<Lock, StoreError> {
+        let (locks, key) = (self.clone(), key.to_owned());
+        let (given, taken) = oneshot::channel();
+        // A task of its own: if the caller stops waiting while the database grants the lock, the task gives it back.
+        tokio::spawn(async move {
+            let outcome = locks.take_for(&given, &key).await;
+            drop(given.send(outcome));
+        });
+        let ended = || StoreError::Io { name: self.address.to_string(), reason: "the server is ending".to_owned() };
+        taken.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    async fn take_for(
+        &self,
+        caller: &oneshot::Sender<Result<Lock, StoreError>>,
+        key: &str,
+    ) -> Result<Lock, StoreError> {
         let begun = Instant::now();
         let failed = |reason: String| StoreError::Io { name: self.address.to_string(), reason };
         let mut pause = TRY.0;
@@ -80,6 +96,7 @@ impl Locks {
             };
             match outcome {
                 Ok((client, true)) => return Ok(Lock { client, key: key.to_owned() }),
+                Ok((_, false)) if caller.is_closed() => return Err(failed("nothing waits for it".to_owned())),
                 Ok((_, false)) => {
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(TRY.1);

@@ -35,11 +35,15 @@ export async function decide(id: string, decision: Decision): Promise<boolean> {
   const path = review.value.files.find((file) => file.hunks.some((hunk) => hunk.id === id))?.path;
   if (path === undefined) return false;
   const shown = pendingIn(path).find((hunk) => hunk.id === id);
+  const hasTyped = editor.hasUnsent;
   const restoreFocus = editor.rememberFocus(id);
   const done = await attempt(decision, async () => {
     const engine = currentEngine();
     const now = shown && presentHunk(path, shown);
-    if (!now) return false;
+    if (!now) {
+      if (shown && hasTyped) notify("Nothing is left to decide here: your typing took the change back.");
+      return false;
+    }
     if (decision === "accept") {
       await engine.accept([now.id], isContested(now.id), path);
       return true;

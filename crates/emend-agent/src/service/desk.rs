@@ -40,9 +40,11 @@ impl Desk {
         }
     }
 
-    /// Holds one confirmation that an earlier process got for the edits of the run.
-    pub(super) fn confirm(&self) {
-        *self.is_confirmed.lock() = true;
+    /// Holds the confirmation of a call that an earlier process got for the run, if the call edits.
+    pub(super) fn confirm(&self, tool: &str) {
+        if self.editing_tools.iter().any(|name| name == tool) {
+            *self.is_confirmed.lock() = true;
+        }
     }
 
     /// Forgets requests and answers of an ended run.

@@ -14,6 +14,7 @@ mod changes;
 mod checkpoint_bodies;
 mod desk;
 mod driver;
+mod ending;
 mod event_types;
 mod events;
 mod gc;

@@ -11,6 +11,7 @@ use super::inner::Inner;
 use super::jobs::{Claim, Jobs, Woken};
 use super::records::{JobControl, JobRecord, SessionRecord};
 use super::slot::Running;
+use super::store::Work;
 use super::task::Task;
 use crate::error_code::Code;
 use crate::store::StoreError;
@@ -143,6 +144,9 @@ async fn job_of(inner: &Shared<Inner>, claim: &Claim) -> ApiResult<JobRecord> {
             session.last_job_id = Some(job.job_id.clone());
             changes.text = format!("{}\n", job.instruction);
             changes.event(job, "job.queued", json!({ "instruction": job.instruction }));
+            // With the claim: a server that was paused here does not reset a job that another one has finished.
+            let work = Work { job_id: claim.task_id.clone(), claim: Some(claim.id.clone()), ..Work::default() };
+            changes.work = Some(Box::new(work));
             Ok(())
         })
         .await?;

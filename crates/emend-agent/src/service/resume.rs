@@ -1,6 +1,6 @@
 //! The place from which a run goes on: its message, the events that are stored already, and the open question.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,6 +60,8 @@ impl Begin {
 pub(super) struct Told {
     /// Events about tool calls, by type and id of the call.
     calls: BTreeSet<(String, String)>,
+    /// The tools of the calls that the user was asked about, by id of the call.
+    asked: BTreeMap<String, String>,
     /// The question of a call, if the user has not answered it.
     pub(super) question: Option<Question>,
     /// Text of the last answer of the model.
@@ -93,6 +95,10 @@ impl Told {
             "clarification.received" => (self.question, self.has_provider) = (None, false),
             "rerun.started" => self.has_provider = false,
             "provider.selected" => self.has_provider = true,
+            "approval.requested" => {
+                let field = |name: &str| event.data[name].as_str().unwrap_or_default().to_owned();
+                self.asked.insert(field("tool_call_id"), field("tool"));
+            }
             "tool.call.completed" if event.data["ok"] == true => {
                 self.question = question_of(&event.data["result"]).or(self.question.take());
             }
@@ -101,6 +107,19 @@ impl Told {
         if let Some(id) = call_of(&event.kind, &event.data) {
             self.calls.insert((event.kind.clone(), id.to_owned()));
         }
+    }
+
+    /// Returns the tool of a call that the user was asked about.
+    pub(super) fn tool_of(&self, call_id: &str) -> Option<&str> {
+        self.asked.get(call_id).map(String::as_str)
+    }
+
+    /// Returns the number of calls that are counted already, and that are carried out again because their results are not
+    /// stored.
+    pub(super) fn n_repeated(&self) -> u64 {
+        let is_done = |id: &String| self.calls.contains(&("tool.call.completed".to_owned(), id.clone()));
+        let requested = self.calls.iter().filter(|(kind, _)| kind == "tool.call.requested");
+        requested.filter(|(_, id)| !is_done(id)).count() as u64
     }
 
     /// Returns whether an event is stored already.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::api::{ApiError, ApiResult};
 use super::changes::Changes;
-use super::idle::used_up;
+use super::ending::{complete, end_with, error_of, shut_down, used_limit};
 use super::inner::Inner;
 use super::recorder::{Recorder, Waiting};
 use super::records::{
@@ -17,7 +17,6 @@ use super::slot::Agent;
 use super::store::WorkChange;
 use super::task::Task;
 use super::text::of_escalation;
-use super::time::Timestamp;
 use super::translate::translate;
 use crate::approval::Approval;
 use crate::error_code::Code;
@@ -151,7 +150,10 @@ async fn open(inner: &Shared<Inner>, task: &Task) -> ApiResult<Option<Opened>> {
     // A job can have several runs: the answer to a question and a re-run start another.
     let calls_left = match job.max_tool_calls {
         0 => 0,
-        max => max.saturating_sub(job.n_tool_calls.saturating_sub(job.n_tool_calls_before)).max(1),
+        max => {
+            let n_done = job.n_tool_calls.saturating_sub(job.n_tool_calls_before + told.n_repeated());
+            max.saturating_sub(n_done).max(1)
+        }
     };
     let max_schema_retries = inner.limits.max_schema_retries;
     agent.session.configure(|config| {
@@ -166,7 +168,7 @@ async fn open(inner: &Shared<Inner>, task: &Task) -> ApiResult<Option<Opened>> {
             JobDecision::Deny(reason) => Approval::Deny { reason },
         };
         if !matches!(approval, Approval::Deny { .. }) {
-            agent.desk.confirm();
+            agent.desk.confirm(told.tool_of(call_id).unwrap_or_default());
         }
         agent.desk.answer(call_id, approval);
     }
@@ -271,6 +273,7 @@ async fn drive(inner: &Shared<Inner>, task: &Task) -> ApiResult<Outcome> {
     agent.desk.clear();
     let mut goes_on = false;
     if end.error.as_ref().is_some_and(|error| error.data["limit"] == "tool_calls") {
+        inner.refresh().await?;
         let detail = format!("job {} used up its tool calls", task.job_id);
         let has_edits = inner.workspace.runs().iter().any(|run| end.runs.contains(&run.run_id));
         goes_on = inner.host.escalate(&job.session_id, &detail) && !has_edits;
@@ -467,6 +470,7 @@ fn open_approval(data: &Value) -> OpenApproval {
 
 /// Stores the end of a run: the job waits for the user, awaits review, or ends.
 async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
+    inner.refresh().await?;
     let pending = inner.workspace.runs_with_pending();
     let revision = inner.workspace.revision();
     let has_pending = end.runs.iter().any(|run| pending.contains(run));
@@ -476,11 +480,18 @@ async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
         .change_job(&task.job_id, |session, job, changes| {
             task.check(job)?;
             job.approvals.clear();
-            job.control = JobControl { n_waits: job.control.n_waits, ..JobControl::default() };
+            let JobControl { n_waits, is_cancelled, steering, .. } = std::mem::take(&mut job.control);
+            job.control = JobControl { n_waits, ..JobControl::default() };
             job.answer.clone_from(&end.answer);
-            let question = end.question.filter(|_| end.reason == EndReason::AwaitingInput);
+            let mut reason = end.reason;
+            if is_cancelled && reason == EndReason::AwaitingInput {
+                // The user cancelled through another server before the question was stored.
+                reason = EndReason::Aborted;
+            }
+            let question = end.question.filter(|_| reason == EndReason::AwaitingInput);
             let limit = question.as_ref().and_then(|_| used_limit(session, job));
             if let (Some(question), None) = (question, &limit) {
+                job.control.steering = steering;
                 job.n_questions += 1;
                 let question = Question { question_id: format!("q_{}", job.n_questions), ..question };
                 changes.event(job, "clarification.requested", serde_json::to_value(&question).unwrap_or_default());
@@ -488,6 +499,10 @@ async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
                 job.status = JobStatus::WaitingForUser;
                 changes.work = task.work(&[], Some(wait_for_user(job)));
                 return Ok(());
+            }
+            // They arrived after the last look of the run.
+            for text in steering {
+                changes.event(job, "message.returned", json!({ "text": text }));
             }
             if has_pending {
                 job.review_revision = Some(revision);
@@ -499,7 +514,7 @@ async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
                 changes.event(job, "diff.generated", json!({ "files": files, "review_revision": revision }));
             }
             job.is_rerunning = false;
-            match (end.reason, limit) {
+            match (reason, limit) {
                 // Nothing is left to go on with after the answer.
                 (EndReason::AwaitingInput, Some((limit, max))) => {
                     let data = json!({ "limit": limit, "max": max });
@@ -526,62 +541,6 @@ async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
         })
         .await?;
     inner.settle_replaced(&task.job_id).await
-}
-
-/// Returns a limit of a job, or of its session, that is used up, with its value.
-fn used_limit(session: &SessionRecord, job: &JobRecord) -> Option<(&'static str, Value)> {
-    let n_calls = job.n_tool_calls - job.n_tool_calls_before;
-    if job.max_tool_calls > 0 && n_calls >= job.max_tool_calls {
-        return Some(("tool_calls", json!(job.max_tool_calls)));
-    }
-    let budgets = [(&session.job_budget, &job.usage), (&session.budget, &session.spent)];
-    let (budget, limit) =
-        budgets.into_iter().find_map(|(budget, used)| used_up(budget, used).map(|limit| (budget, limit)))?;
-    Some((limit, serde_json::to_value(budget).unwrap_or_default()[limit].take()))
-}
-
-/// Returns the reason of a job that ended with the service.
-fn shut_down() -> ErrorBody {
-    let message = "the service shut down during this job; its edits so far are in review";
-    ApiError::new(Code::Aborted, message).body()
-}
-
-fn error_of(reason: EndReason) -> ErrorBody {
-    let (code, message) = match reason {
-        EndReason::TurnLimit => (Code::LimitReached, "the limit on rounds was reached"),
-        EndReason::Budget => (Code::LimitReached, "the budget is used up"),
-        EndReason::ContextLength => (Code::ContextLength, "the conversation exceeds the model's context window"),
-        _ => (Code::Internal, "the run ended without a reason"),
-    };
-    ApiError::new(code, message).body()
-}
-
-/// Ends a job as completed.
-pub(super) fn complete(job: &mut JobRecord, changes: &mut Changes, now: Timestamp) {
-    end_with(job, changes, JobStatus::Completed, now, None);
-}
-
-/// Ends a job: sets its status and adds its only terminal event.
-pub(super) fn end_with(
-    job: &mut JobRecord,
-    changes: &mut Changes,
-    status: JobStatus,
-    now: Timestamp,
-    error: Option<ErrorBody>,
-) {
-    if job.status.is_terminal() {
-        return;
-    }
-    job.status = status;
-    job.finished_at = Some(now);
-    job.question = None;
-    job.approvals.clear();
-    let mut data = json!({ "usage": job.usage, "answer": job.answer });
-    if let Some(error) = &error {
-        data["error"] = serde_json::to_value(error).unwrap_or_default();
-    }
-    job.error = error;
-    changes.event(job, &format!("job.{}", status.name()), data);
 }
 
 /// Ends a job with an error. `task` is the work on it, if this process works on it.

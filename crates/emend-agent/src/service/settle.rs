@@ -9,10 +9,10 @@ use futures::lock::MutexGuard;
 use serde_json::json;
 
 use super::api::ApiResult;
+use super::ending::complete;
 use super::inner::Inner;
 use super::records::{Applying, JobRecord, JobStatus};
 use super::review_requests::AppliedFileBody;
-use super::run::complete;
 use crate::workspace::Applied;
 
 /// An application of a review that this process has carried out.
@@ -65,9 +65,12 @@ impl Inner {
 
     /// Completes the jobs of which the edits of another job left no hunk: it replaced or deleted their lines.
     pub(super) async fn settle_replaced(&self, by_job: &str) -> ApiResult<()> {
+        // The jobs come first: an edit of another server is known before its job awaits review.
+        let open = self.store.open_jobs().await?;
+        self.refresh().await?;
         let pending = self.workspace.runs_with_pending();
         let is_left = |job: &JobRecord| job.runs.iter().any(|run| pending.contains(run));
-        for job in self.store.open_jobs().await? {
+        for job in open {
             if job.status == JobStatus::AwaitingReview && job.job_id != by_job && !is_left(&job) {
                 self.settle_job(&job, &pending, "job", None).await?;
             }
@@ -81,8 +84,9 @@ impl Inner {
         deciding: Option<&Deciding<'_>>,
         done: Option<Application<'_>>,
     ) -> ApiResult<()> {
-        let pending = self.workspace.runs_with_pending();
         let open = self.store.open_jobs().await?;
+        self.refresh().await?;
+        let pending = self.workspace.runs_with_pending();
         let is_open = |job: &JobRecord| open.iter().any(|open| open.job_id == job.job_id);
         let mut is_told = open.iter().any(|job| job.status == JobStatus::AwaitingReview || !job.runs.is_empty());
         if let Some(deciding) = deciding {

@@ -15,8 +15,9 @@ use super::core::{Core, LOST};
 use crate::error_code::Code;
 use crate::tool::{ToolError, ToolOutput};
 
-/// Whether steps can be recorded. In a browser they are not, and the constant keeps the code out of the module.
-const MAY_RECORD: bool = cfg!(not(target_family = "wasm"));
+/// Whether steps can be recorded. In a browser they are not, and the constant keeps the code out of the module: also the
+/// futures below are boxed for that.
+pub(in crate::session) const MAY_RECORD: bool = cfg!(not(target_family = "wasm"));
 
 /// Keeps the steps of a job.
 pub trait StepKeeper: MaybeSend + MaybeSync {
@@ -88,7 +89,13 @@ impl Steps {
             let history = core.history();
             let entries = history.entries();
             // A compaction may have shortened the history.
-            entries.len() > last.n_entries || entries.iter().rev().any(|entry| entry.message == last.response.message)
+            match entries.get(last.n_entries) {
+                Some(entry) => entry.message == last.response.message,
+                None => {
+                    entries.len() < last.n_entries
+                        && entries.iter().rev().any(|entry| entry.message == last.response.message)
+                }
+            }
         });
         self.n_responses.store(n_recorded - u64::from(!is_in_history), Ordering::Relaxed);
         *self.keeper.lock().unwrap_or_else(PoisonError::into_inner) = keeper;
@@ -102,11 +109,20 @@ impl Steps {
     }
 
     /// Records a response of the model.
-    pub(in crate::session) async fn record_response(&self, core: &Core, response: &Response) {
-        let Some(keeper) = self.keeper() else { return };
-        let n = self.n_responses.fetch_add(1, Ordering::Relaxed) + 1;
-        let value = RecordedResponse { response: response.clone(), n_entries: core.history().entries().len() };
-        keeper.record(name_of(n), serde_json::to_value(&value).unwrap_or_default()).await;
+    pub(in crate::session) fn record_response<'a>(
+        &'a self,
+        core: &'a Core,
+        response: &'a Response,
+    ) -> BoxFuture<'a, ()> {
+        if !MAY_RECORD {
+            return Box::pin(std::future::ready(()));
+        }
+        Box::pin(async move {
+            let Some(keeper) = self.keeper() else { return };
+            let n = self.n_responses.fetch_add(1, Ordering::Relaxed) + 1;
+            let value = RecordedResponse { response: response.clone(), n_entries: core.history().entries().len() };
+            keeper.record(name_of(n), serde_json::to_value(&value).unwrap_or_default()).await;
+        })
     }
 
     /// Returns the result of a call, if it is recorded.
@@ -117,43 +133,34 @@ impl Steps {
     }
 
     /// Records the result of a call.
-    pub(in crate::session) async fn record_call(&self, done: &Done) {
-        let Some(keeper) = self.keeper() else { return };
-        let Done { result, asked, misfits } = done;
-        let value = RecordedCall { result: result.clone(), asked: *asked, misfits: *misfits };
-        let step = format!("tool:{}", result.tool_call_id);
-        keeper.record(step, serde_json::to_value(&value).unwrap_or_default()).await;
+    pub(in crate::session) fn record_call<'a>(&'a self, done: &'a Done) -> BoxFuture<'a, ()> {
+        if !MAY_RECORD {
+            return Box::pin(std::future::ready(()));
+        }
+        Box::pin(async move {
+            let Some(keeper) = self.keeper() else { return };
+            let Done { result, asked, misfits } = done;
+            let value = RecordedCall { result: result.clone(), asked: *asked, misfits: *misfits };
+            let step = format!("tool:{}", result.tool_call_id);
+            keeper.record(step, serde_json::to_value(&value).unwrap_or_default()).await;
+        })
     }
 
     /// Returns the outcome of a call that a killed process may have carried out already. Announces a command otherwise.
-    pub(in crate::session) async fn begin_call(
-        &self,
-        core: &Core,
+    pub(in crate::session) fn begin_call<'a>(
+        &'a self,
+        core: &'a Core,
         run_id: u64,
-        call: &ToolCall,
+        call: &'a ToolCall,
         is_command: bool,
-    ) -> Option<Result<ToolOutput, ToolError>> {
-        let keeper = self.keeper()?;
-        if !is_command {
-            // The line logs of the killed process are known only after they are read.
-            if let Err(error) = core.workspace.refresh().await {
-                return Some(Err(error.into()));
-            }
-            let files = core.workspace.files_of_call(run_id, &call.id);
-            if files.is_empty() {
-                return None;
-            }
-            let names: Vec<String> = files.iter().map(ToString::to_string).collect();
-            let text =
-                format!("Done: {}. The server was replaced during this call; the edit is complete.", names.join(", "));
-            return Some(Ok(ToolOutput::new(text, json!({ "files": names }))));
+    ) -> BoxFuture<'a, Option<Result<ToolOutput, ToolError>>> {
+        if !MAY_RECORD {
+            return Box::pin(std::future::ready(None));
         }
-        let step = format!("begin:{}", call.id);
-        if keeper.recorded(&step).is_some() {
-            return Some(Err(ToolError::new(Code::Aborted, LOST)));
-        }
-        keeper.record(step, Value::Bool(true)).await;
-        None
+        Box::pin(async move {
+            let keeper = self.keeper()?;
+            if is_command { announce(&*keeper, call).await } else { edit_of(core, run_id, call).await }
+        })
     }
 
     /// Returns the last response of the history if it is the newest recorded one.
@@ -167,6 +174,31 @@ impl Steps {
             calls: last.tool_calls().into_iter().cloned().collect(),
         })
     }
+}
+
+/// Announces a command. Returns its outcome if another process has announced it before.
+async fn announce(keeper: &dyn StepKeeper, call: &ToolCall) -> Option<Result<ToolOutput, ToolError>> {
+    let step = format!("begin:{}", call.id);
+    if keeper.recorded(&step).is_some() {
+        return Some(Err(ToolError::new(Code::Aborted, LOST)));
+    }
+    keeper.record(step, Value::Bool(true)).await;
+    None
+}
+
+/// Returns the outcome of a call whose edit another process has made.
+async fn edit_of(core: &Core, run_id: u64, call: &ToolCall) -> Option<Result<ToolOutput, ToolError>> {
+    // The line logs of the killed process are known only after they are read.
+    if let Err(error) = core.workspace.refresh().await {
+        return Some(Err(error.into()));
+    }
+    let files = core.workspace.files_of_call(run_id, &call.id);
+    if files.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = files.iter().map(ToString::to_string).collect();
+    let text = format!("Done: {}. The server was replaced during this call; the edit is complete.", names.join(", "));
+    Some(Ok(ToolOutput::new(text, json!({ "files": names }))))
 }
 
 fn name_of(n: u64) -> String {

@@ -29,6 +29,12 @@ pub(super) struct Writing<'a> {
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if MAY_SHARE && self.right.is_some() {
+            if std::mem::take(&mut self.workspace.state().is_changing) {
+                // The run was dropped during a change of files. What was saved before it says which files to look at.
+                self.workspace.state().is_stale = true;
+                self.right = None;
+                return;
+            }
             // Changes that others made on the disk were recorded on the way. After a failure they are found anew.
             let _ = self.workspace.share();
             self.right = None;

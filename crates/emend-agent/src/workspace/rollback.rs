@@ -8,17 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use emend_edit::ContentHash;
 use emend_edit::line_log::{ChangeId, DependentsPolicy, HunkId, HunkQuery, LineLog, Origin, Status};
+use emend_llm::BoxFuture;
 use serde::{Deserialize, Serialize};
 
 use super::bundle::{hash_of, hunk_name, patch_of};
 use super::decisions::refused;
 use super::review::{ReviewError, run_names};
-use super::runs::{TextChange, is_of_path_alone};
+use super::runs::{MAY_KEEP, TextChange, is_of_path_alone};
 use super::state::Workspace;
 use crate::environment::{FilePath, KeptUndo, UndoStep};
 
-/// Whether a keeper of files may restore paths. In a browser none does, and the constant keeps the code out of the module.
-const MAY_KEEP: bool = cfg!(not(target_family = "wasm"));
+/// Hunks with their changes, by file.
+type Named = BTreeMap<FilePath, Vec<(String, Vec<ChangeId>)>>;
 
 const ALL: [Status; 4] = [Status::Pending, Status::Accepted, Status::Rejected, Status::RolledBack];
 
@@ -210,7 +211,7 @@ impl Workspace {
     pub async fn rollback(&self, request: &RollbackRequest) -> Result<Rollback, ReviewError> {
         let _writing = self.enter().await?;
         let names = run_names(&request.runs);
-        let mut named: BTreeMap<FilePath, Vec<(String, Vec<ChangeId>)>> = BTreeMap::new();
+        let mut named = Named::new();
         for id in &request.hunk_ids {
             let (path, changes) = self.changes_of(id)?;
             let state = self.state();
@@ -234,7 +235,10 @@ impl Workspace {
         let paths: Vec<FilePath> = paths.into_iter().filter(is_wanted).collect();
         let (files, mut logs) = self.plan(&paths, &names, is_hard, &mut named).await?;
         let mut rollback = Rollback { files, kept: Vec::new() };
-        self.refuse_below_files(&mut rollback.files, &mut logs, is_hard.then_some(&*request.runs)).await?;
+        if MAY_KEEP {
+            let by_keeper = is_hard.then_some(&*request.runs);
+            self.refuse_below_files(&mut rollback.files, &mut logs, by_keeper).await?;
+        }
         if request.preview {
             return Ok(rollback);
         }
@@ -248,11 +252,7 @@ impl Workspace {
                 rollback.kept = outcome.kept;
                 if MAY_KEEP && matches!(step, UndoStep::BeforeLogs) && !outcome.restored.is_empty() {
                     // The keeper has also removed texts, such as those below a directory that was a file.
-                    let (mut files, read_again) = self.plan(&paths, &names, is_hard, &mut named).await?;
-                    logs = read_again;
-                    self.refuse_below_files(&mut files, &mut logs, None).await?;
-                    logs.retain(|(path, log)| !outcome.restored.contains(path) || !is_as_shown(&files, path, log));
-                    rollback.take_readable(files);
+                    logs = self.plan_after(&paths, &names, &outcome.restored, &mut rollback).await?;
                 }
             }
             if matches!(step, UndoStep::BeforeLogs) {
@@ -276,7 +276,7 @@ impl Workspace {
         paths: &[FilePath],
         names: &[String],
         is_hard: bool,
-        named: &mut BTreeMap<FilePath, Vec<(String, Vec<ChangeId>)>>,
+        named: &mut Named,
     ) -> Result<(Vec<RolledBackFile>, Vec<(FilePath, LineLog)>), ReviewError> {
         let (mut files, mut logs) = (Vec::new(), Vec::new());
         for path in paths.iter().cloned() {
@@ -309,31 +309,48 @@ impl Workspace {
         Ok((files, logs))
     }
 
+    /// Returns the logs of a hard rollback after the keeper has restored other paths. Boxed, as the next function: in a browser
+    /// neither is called, and no future has room for it.
+    fn plan_after<'a>(
+        &'a self,
+        paths: &'a [FilePath],
+        names: &'a [String],
+        restored: &'a [FilePath],
+        rollback: &'a mut Rollback,
+    ) -> BoxFuture<'a, Result<Vec<(FilePath, LineLog)>, ReviewError>> {
+        Box::pin(async move {
+            let (mut files, mut logs) = self.plan(paths, names, true, &mut BTreeMap::new()).await?;
+            self.refuse_below_files(&mut files, &mut logs, None).await?;
+            logs.retain(|(path, log)| !restored.contains(path) || !is_as_shown(&files, path, log));
+            rollback.take_readable(files);
+            Ok(logs)
+        })
+    }
+
     /// Takes the texts out of a plan that would come back below a file that is in the place of their directory. With
     /// `by_keeper`, the files count that a hard rollback of these runs replaces by the directory.
-    async fn refuse_below_files(
-        &self,
-        files: &mut [RolledBackFile],
-        logs: &mut Vec<(FilePath, LineLog)>,
-        by_keeper: Option<&[u64]>,
-    ) -> Result<(), ReviewError> {
-        if !MAY_KEEP {
-            return Ok(());
-        }
-        for file in files.iter_mut().filter(|file| file.texts.before.is_none() && file.texts.after.is_some()) {
-            let Some(above) = self.file_above(&file.file_path).await else { continue };
-            let changes = match by_keeper {
-                Some(runs) => self.other_changes(runs, true).await.map_err(super::error::WorkspaceError::from)?,
-                None => Vec::new(),
-            };
-            let gives_way = changes.iter().any(|change| change.path == above && !change.is_blocked);
-            let goes = logs.iter().any(|(path, log)| *path == above && log.is_visible_text(None));
-            if !gives_way && !goes {
-                logs.retain(|(path, _)| *path != file.file_path);
-                *file = RolledBackFile { refused: true, ..RolledBackFile::untouched(file.file_path.clone()) };
+    fn refuse_below_files<'a>(
+        &'a self,
+        files: &'a mut [RolledBackFile],
+        logs: &'a mut Vec<(FilePath, LineLog)>,
+        by_keeper: Option<&'a [u64]>,
+    ) -> BoxFuture<'a, Result<(), ReviewError>> {
+        Box::pin(async move {
+            for file in files.iter_mut().filter(|file| file.texts.before.is_none() && file.texts.after.is_some()) {
+                let Some(above) = self.file_above(&file.file_path).await else { continue };
+                let changes = match by_keeper {
+                    Some(runs) => self.other_changes(runs, true).await.map_err(super::error::WorkspaceError::from)?,
+                    None => Vec::new(),
+                };
+                let gives_way = changes.iter().any(|change| change.path == above && !change.is_blocked);
+                let goes = logs.iter().any(|(path, log)| *path == above && log.is_visible_text(None));
+                if !gives_way && !goes {
+                    logs.retain(|(path, _)| *path != file.file_path);
+                    *file = RolledBackFile { refused: true, ..RolledBackFile::untouched(file.file_path.clone()) };
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use emend_edit::line_log::{Action, ChangeId, ChangeOp, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
 use emend_edit::size::compact_sort::set_of;
+use emend_llm::BoxFuture;
 
 use super::error::WorkspaceError;
 use super::review::{Review, ReviewError, run_names};
@@ -15,6 +16,9 @@ use super::steps::Step;
 use crate::environment::{
     EntryKind, EnvError, FileKeeper, FilePath, KeptPreview, KeptRestored, KeptRun, KeptState, KeptUndo, UndoStep,
 };
+
+/// Whether a keeper of files may restore paths. In a browser none does, and the constant keeps the code out of the module.
+pub(super) const MAY_KEEP: bool = cfg!(not(target_family = "wasm"));
 
 /// The agent's changes in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,20 +214,15 @@ impl Workspace {
         let redoes_kept = !is_apart || !redoes_log;
         let mut redone = RedoneRuns::default();
         if let Some(logged) = logged.filter(|_| redoes_log) {
-            if let Some(keeper) = self.keeper().filter(|_| redoes_kept) {
-                let _writing = self.enter().await?;
-                let texts = set_of(logged.iter().cloned());
-                let step = UndoStep::BeforeLogs;
-                keeper.redo(&BTreeSet::new(), &texts, step).await.map_err(WorkspaceError::from)?;
+            if MAY_KEEP && redoes_kept {
+                self.redo_kept(&set_of(logged.iter().cloned()), UndoStep::BeforeLogs).await?;
             }
             self.undo().await?;
             redone.restored = logged;
         }
-        if let Some(keeper) = self.keeper().filter(|_| redoes_kept) {
-            let _writing = self.enter().await?;
+        if MAY_KEEP && redoes_kept {
             let by_logs = set_of(redone.restored.iter().cloned());
-            let redoing = keeper.redo(&self.with_logs(), &by_logs, UndoStep::AfterLogs).await;
-            let KeptRestored { restored, kept } = redoing.map_err(WorkspaceError::from)?;
+            let KeptRestored { restored, kept } = self.redo_kept(&by_logs, UndoStep::AfterLogs).await?;
             redone.restored = set_of(redone.restored.drain(..).chain(restored)).into_iter().collect();
             redone.kept = kept.into_iter().filter(|path| !redone.restored.contains(path)).collect();
         }
@@ -276,11 +275,20 @@ impl Workspace {
 
     /// Completes a redo of commands during which the process was killed.
     pub(super) async fn finish_redo(&self) -> Result<(), WorkspaceError> {
-        let _writing = self.enter().await?;
-        if let Some(keeper) = self.keeper() {
-            keeper.redo(&self.with_logs(), &BTreeSet::new(), UndoStep::AfterLogs).await?;
-        }
-        Ok(())
+        self.redo_kept(&BTreeSet::new(), UndoStep::AfterLogs).await.map(drop)
+    }
+
+    /// Does the keeper's part of a redo; `by_logs` are the texts that line logs redo. Boxed: in a browser it is not called.
+    fn redo_kept<'a>(
+        &'a self,
+        by_logs: &'a BTreeSet<FilePath>,
+        step: UndoStep,
+    ) -> BoxFuture<'a, Result<KeptRestored, WorkspaceError>> {
+        Box::pin(async move {
+            let _writing = self.enter().await?;
+            let Some(keeper) = self.keeper() else { return Ok(KeptRestored::default()) };
+            Ok(keeper.redo(&self.with_logs(), by_logs, step).await?)
+        })
     }
 
     /// Returns the files that have line logs with changes of the agent.

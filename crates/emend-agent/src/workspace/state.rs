@@ -115,6 +115,8 @@ pub(super) struct State {
     pub(super) saved_revision: u64,
     /// Whether the state differs from the shared one and could not be saved.
     pub(super) is_stale: bool,
+    /// Whether a change of files is under way.
+    pub(super) is_changing: bool,
     /// The size above which new changes are cut.
     pub(super) hunk_limits: HunkLimits,
 }

@@ -435,7 +435,10 @@ impl Workspace {
     /// Saves the logs, and changes the files when that is done.
     #[cfg(not(target_family = "wasm"))]
     async fn save_and_change(&self, expected: &Expected<'_>, changes: &[FileChange]) -> Result<(), EnvError> {
-        self.environment.change_after(&|| self.save_expecting(expected), changes).await
+        self.state().is_changing = true;
+        let outcome = self.environment.change_after(&|| self.save_expecting(expected), changes).await;
+        self.state().is_changing = false;
+        outcome
     }
 
     /// Changes the files. No host of a browser keeps the logs.

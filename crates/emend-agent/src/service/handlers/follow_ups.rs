@@ -10,6 +10,7 @@ use crate::service::driver::{self, JobOrigin, NewJob};
 use crate::service::inner::Inner;
 use crate::service::records::{FollowUp, SessionRecord, SessionStatus};
 use crate::service::steering::keep;
+use crate::service::store::Committed;
 
 fn listed(session: SessionRecord) -> FollowUpList {
     FollowUpList { follow_ups: session.follow_ups, started_job_id: None }
@@ -66,6 +67,27 @@ pub(super) async fn edit(inner: &Inner, id: &str, follow_up_id: &str, request: &
     Ok(listed(committed.session))
 }
 
+/// Returns the job of a session on which another server works.
+async fn job_elsewhere(inner: &Inner, session: &SessionRecord) -> ApiResult<Option<String>> {
+    let Some(id) = session.last_job_id.as_ref().filter(|_| inner.shared_jobs().is_some()) else { return Ok(None) };
+    let job = inner.store.job(id).await?;
+    Ok(job.filter(|job| job.status.holds_slot() && job.question.is_none()).map(|job| job.job_id))
+}
+
+/// Turns a follow-up into a message to a running job.
+async fn keep_for(inner: &Inner, job_id: &str, found: &FollowUp) -> ApiResult<Committed> {
+    let id = &found.follow_up_id;
+    let (_, committed) = inner
+        .change_job(job_id, |session, job, changes| {
+            keep(job, changes, &found.text)?;
+            session.follow_ups.retain(|follow_up| follow_up.follow_up_id != *id);
+            changes.session_event("follow_up.sent", json!({ "follow_up_id": id }));
+            Ok(())
+        })
+        .await?;
+    Ok(committed)
+}
+
 pub(super) async fn withdraw(inner: &Inner, id: &str, follow_up_id: &str) -> ApiResult<FollowUpList> {
     let (_, committed) = inner
         .change(id, |session, changes| {
@@ -90,6 +112,10 @@ pub(super) async fn send(inner: &Shared<Inner>, id: &str, follow_up_id: &str) ->
     let running = slot.running.lock().clone();
     let agent = slot.agent.lock().clone();
     let Some((agent, running)) = agent.zip(running) else {
+        if let Some(job_id) = job_elsewhere(inner, &session).await? {
+            // The server that works on the job passes the message on.
+            return Ok(listed(keep_for(inner, &job_id, &found).await?.session));
+        }
         let new = NewJob {
             session_id: id,
             instruction: &found.text,
@@ -100,14 +126,7 @@ pub(super) async fn send(inner: &Shared<Inner>, id: &str, follow_up_id: &str) ->
         let started_job_id = Some(driver::start(inner, new).await?.job_id);
         return Ok(FollowUpList { started_job_id, ..listed(inner.session(id).await?) });
     };
-    let (_, committed) = inner
-        .change_job(&running.job_id, |session, job, changes| {
-            keep(job, changes, &found.text)?;
-            session.follow_ups.retain(|follow_up| follow_up.follow_up_id != follow_up_id);
-            changes.session_event("follow_up.sent", json!({ "follow_up_id": follow_up_id }));
-            Ok(())
-        })
-        .await?;
+    let committed = keep_for(inner, &running.job_id, &found).await?;
     running.passed.pass_on(&agent, &inner.job(&running.job_id).await?);
     Ok(listed(committed.session))
 }

@@ -4,14 +4,21 @@ use crate::event::EventKind;
 use crate::history::HistoryEntryKind;
 use crate::session::core::Core;
 use crate::session::input::mentions;
+use crate::session::steps::MAY_RECORD;
 
 /// Appends the waiting messages of the user to the history. Returns whether there were any.
 pub(in crate::session) async fn inject_steering(core: &Core) -> bool {
     let waiting = std::mem::take(&mut core.queues().steering);
     let any = !waiting.is_empty();
-    for content in waiting {
-        let message = mentions::with_mentions(core, &content).await;
+    for content in &waiting {
+        let message = mentions::with_mentions(core, content).await;
         core.record(HistoryEntryKind::Steering, message);
+    }
+    if any && MAY_RECORD {
+        // A host forgets a message once it is told, so the saved conversation has it first. The next save reports an error.
+        core.save().await;
+    }
+    for content in waiting {
         core.emitter.emit(EventKind::SteeringInjected { content });
     }
     any

@@ -21,11 +21,11 @@ use crate::error_code::{Code, SessionEffect};
 use crate::event::{BudgetKind, EndReason, ErrorInfo, EventKind};
 use crate::fixed_texts;
 use crate::history::{HistoryEntry, HistoryEntryKind};
-use crate::session::core::{CANCELLED, Core, EditScope, Start};
+use crate::session::core::{CANCELLED, Core, EditScope, LOST, Start};
 use crate::session::input::mentions::with_mentions;
 use crate::session::input::steering::inject_steering;
 use crate::session::input::system_prompt;
-use crate::session::steps::OpenResponse;
+use crate::session::steps::{MAY_RECORD, OpenResponse};
 use crate::workspace::WorkspaceError;
 use canvas_lease::LeaseHolder;
 use loop_detector::LoopDetector;
@@ -137,6 +137,10 @@ async fn process(
     }
     if let Start::Message(text) = &start {
         let message = with_mentions(core, text).await;
+        if MAY_RECORD {
+            // A run that ended without its process may have left calls without a result.
+            core.answer_calls(LOST);
+        }
         core.record(HistoryEntryKind::User, message);
         inject_steering(core).await;
     }

@@ -17,7 +17,7 @@ use crate::event::EventKind;
 use crate::history::result;
 use crate::session::core::{CANCELLED, Core};
 use crate::session::options::SessionConfig;
-use crate::session::steps::Done;
+use crate::session::steps::{Done, MAY_RECORD};
 use crate::tool::{
     CommandLimits, Progress, Tool, ToolContext, ToolEffect, ToolError, ToolOutput, ToolRegistry, example, meant,
     read_arguments, tidy,
@@ -213,7 +213,7 @@ async fn attempt(
     let lease = lease_holder.lock().await.acquire_for_tool(&tool.paths(&arguments)).await?;
     let context = context_with(lease, approved == Approved::ToRun);
     let known = match tool.effect() {
-        effect @ (ToolEffect::Writes | ToolEffect::Runs) => {
+        effect @ (ToolEffect::Writes | ToolEffect::Runs) if MAY_RECORD => {
             core.steps.begin_call(core, run_id, call, effect == ToolEffect::Runs).await
         }
         _ => None,

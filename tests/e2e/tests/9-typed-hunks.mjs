@@ -1,0 +1,71 @@
+// Decisions right after the user typed into a change, before the page has read the new changes.
+import assert from "node:assert/strict";
+import { openApp } from "../app.mjs";
+import { startProvider } from "../provider.mjs";
+
+const PATH = "notes.md";
+const BEFORE = "# Notes\n\nold\n\nend\n";
+const AFTER = "# Notes\n\none\ntwo\nthree\n\nend\n";
+
+/** Opens a file in which the agent has replaced a line by three. */
+async function withBlock(page, url, test) {
+  const edit = { name: "Edit", input: { file_path: PATH, old_string: "old", new_string: "one\ntwo\nthree" } };
+  const provider = await startProvider("right", [{ name: "Read", input: { file_path: PATH } }, edit]);
+  try {
+    const app = await openApp(page, url);
+    await app.openFolder({ [PATH]: BEFORE });
+    await app.openFile(PATH);
+    await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+    await app.askAndWait("count");
+    await app.hunks(1);
+    await test(app);
+  } finally {
+    await provider.close();
+  }
+}
+
+/** Replaces the text of a line as a user does, and returns at once. */
+async function retype(page, app, old, text) {
+  await app.editor.locator(".cm-line", { hasText: old }).click();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Shift+End");
+  await page.keyboard.insertText(text);
+}
+
+export const tests = {
+  async "Accept right after a line of a change was retyped accepts all of the change"({ page, url }) {
+    await withBlock(page, url, async (app) => {
+      await retype(page, app, "two", "mine");
+      await page.getByRole("button", { name: "Accept change 1 of 1" }).click();
+      await app.says("None left");
+      await app.hunks(0);
+      assert.equal(await app.text(), AFTER.replace("two", "mine"));
+    });
+  },
+
+  async "Reject right after a line of a change was retyped offers no mixture of both texts"({ page, url }) {
+    await withBlock(page, url, async (app) => {
+      await retype(page, app, "two", "mine");
+      await page.getByRole("button", { name: "Reject change 1 of 1" }).click();
+      const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
+      await dialog.waitFor();
+      assert.deepEqual(await dialog.locator("code").allTextContents(), ["one\nmine\nthree", "old"]);
+      await dialog.getByRole("button", { name: "Cancel" }).click();
+      assert.equal(await app.text(), AFTER.replace("two", "mine"));
+    });
+  },
+
+  async "a decision on a change that typing took back says so"({ page, url }) {
+    await withBlock(page, url, async (app) => {
+      await app.editor.locator(".cm-line", { hasText: "one" }).click();
+      await page.keyboard.press("Home");
+      for (let n = 0; n < 2; n += 1) await page.keyboard.press("Shift+ArrowDown");
+      await page.keyboard.press("Shift+End");
+      await page.keyboard.insertText("old");
+      await page.getByRole("button", { name: "Accept change 1 of 1" }).click();
+      await app.says("your typing took the change back");
+      await app.hunks(0);
+      assert.equal(await app.text(), BEFORE);
+    });
+  },
+};
