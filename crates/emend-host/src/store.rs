@@ -184,6 +184,21 @@ mod tests {
     }
 
     #[test]
+    fn a_store_appends_only_to_what_it_knows() {
+        let (_around, store) = open();
+        block_on(store.append("one", "first\n")).unwrap();
+        let other = FileStore::open(&store.directory).unwrap();
+        block_on(other.load("one")).unwrap();
+        block_on(other.append("one", "second\n")).unwrap();
+        assert_eq!(block_on(store.append("one", "late\n")), Err(StoreError::Conflict { name: "one".to_owned() }));
+        assert_eq!(block_on(other.load("one")).unwrap().as_deref(), Some("first\nsecond\n"));
+        // After it has read the rest, it goes on.
+        block_on(store.load("one")).unwrap();
+        block_on(store.append("one", "third\n")).unwrap();
+        assert!(block_on(other.append("one", "late\n")).is_err());
+    }
+
+    #[test]
     fn another_process_finds_the_lines_after_an_incomplete_character() {
         let (_around, store) = open();
         block_on(store.append("one", "first\n")).unwrap();

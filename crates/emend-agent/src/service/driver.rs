@@ -89,6 +89,7 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
     check_can_start(inner, &session).await?;
     inner.check_job_limit(&session.session_id).await?;
     wait_for_slot(inner, &slot).await?;
+    #[cfg(not(target_family = "wasm"))]
     inner.refresh().await?;
     let revision = inner.workspace.revision();
     let decisions = session.told_revision.and_then(|told| inner.workspace.decisions_since(told));

@@ -41,6 +41,7 @@ impl Inner {
         if expired(&jobs, &self.limits, self.now(), &BTreeSet::new()).is_empty() {
             return Ok(());
         }
+        #[cfg(not(target_family = "wasm"))]
         self.refresh().await?;
         let expired = expired(&jobs, &self.limits, self.now(), &self.workspace.runs_with_pending());
         if expired.is_empty() {

@@ -1,7 +1,7 @@
 //! Changes of sessions and jobs, each in one commit, and the opening of agents.
 
+use emend_llm::Shared;
 use emend_llm::router::{RouteObserver, ValidationGate};
-use emend_llm::{BoxFuture, Shared};
 
 use super::api::{ApiError, ApiResult};
 use super::changes::Changes;
@@ -81,6 +81,7 @@ impl Inner {
         if self.shared_jobs().is_some() {
             // Another server may have started a job since this one looked, or this one.
             check_can_start(self, &session).await?;
+            #[cfg(not(target_family = "wasm"))]
             if self.store.job(&job.job_id).await?.is_some() {
                 return Err(ApiError::new(Code::Conflict, "another server has the job"));
             }
@@ -90,12 +91,13 @@ impl Inner {
         self.commit(session, vec![job], changes).await
     }
 
-    /// Reads the line logs of other servers, if several share the jobs.
-    pub(super) fn refresh(&self) -> BoxFuture<'_, ApiResult<()>> {
-        if self.shared_jobs().is_none() {
-            return Box::pin(std::future::ready(Ok(())));
+    /// Reads the line logs of other servers, if several share the jobs. Absent in a browser, where no server is.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) async fn refresh(&self) -> ApiResult<()> {
+        match self.shared_jobs() {
+            Some(_) => Ok(self.workspace.refresh().await?),
+            None => Ok(()),
         }
-        Box::pin(async { Ok(self.workspace.refresh().await?) })
     }
 
     /// Keeps other servers from changing a session, if several share the jobs.

@@ -273,6 +273,7 @@ async fn drive(inner: &Shared<Inner>, task: &Task) -> ApiResult<Outcome> {
     agent.desk.clear();
     let mut goes_on = false;
     if end.error.as_ref().is_some_and(|error| error.data["limit"] == "tool_calls") {
+        #[cfg(not(target_family = "wasm"))]
         inner.refresh().await?;
         let detail = format!("job {} used up its tool calls", task.job_id);
         let has_edits = inner.workspace.runs().iter().any(|run| end.runs.contains(&run.run_id));
@@ -470,6 +471,7 @@ fn open_approval(data: &Value) -> OpenApproval {
 
 /// Stores the end of a run: the job waits for the user, awaits review, or ends.
 async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
+    #[cfg(not(target_family = "wasm"))]
     inner.refresh().await?;
     let pending = inner.workspace.runs_with_pending();
     let revision = inner.workspace.revision();

@@ -67,6 +67,7 @@ impl Inner {
     pub(super) async fn settle_replaced(&self, by_job: &str) -> ApiResult<()> {
         // The jobs come first: an edit of another server is known before its job awaits review.
         let open = self.store.open_jobs().await?;
+        #[cfg(not(target_family = "wasm"))]
         self.refresh().await?;
         let pending = self.workspace.runs_with_pending();
         let is_left = |job: &JobRecord| job.runs.iter().any(|run| pending.contains(run));
@@ -85,6 +86,7 @@ impl Inner {
         done: Option<Application<'_>>,
     ) -> ApiResult<()> {
         let open = self.store.open_jobs().await?;
+        #[cfg(not(target_family = "wasm"))]
         self.refresh().await?;
         let pending = self.workspace.runs_with_pending();
         let is_open = |job: &JobRecord| open.iter().any(|open| open.job_id == job.job_id);

@@ -30,7 +30,8 @@ impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if MAY_SHARE && self.right.is_some() {
             if std::mem::take(&mut self.workspace.state().is_changing) {
-                // The run was dropped during a change of files. What was saved before it says which files to look at.
+                // The run was dropped during a change of files. The line logs that were saved before it name the files to
+                // look at.
                 self.workspace.state().is_stale = true;
                 self.right = None;
                 return;

@@ -339,7 +339,7 @@ impl Workspace {
             for file in files.iter_mut().filter(|file| file.texts.before.is_none() && file.texts.after.is_some()) {
                 let Some(above) = self.file_above(&file.file_path).await else { continue };
                 let changes = match by_keeper {
-                    Some(runs) => self.other_changes(runs, true).await.map_err(super::error::WorkspaceError::from)?,
+                    Some(runs) => self.other_changes(runs, true).await?,
                     None => Vec::new(),
                 };
                 let gives_way = changes.iter().any(|change| change.path == above && !change.is_blocked);

@@ -166,3 +166,20 @@ fn servers_take_turns_and_are_woken() {
         }
     });
 }
+
+#[test]
+fn a_lock_that_is_granted_to_a_caller_that_stopped_waiting_is_given_back() {
+    let Some(server) = TestServer::shared() else { return };
+    run(async {
+        let bench = Bench::open(server).await;
+        drop(bench.a.lock_root(None).await.unwrap());
+        let mut n_stopped = 0;
+        for step in 0..200 {
+            let waiting = tokio::time::timeout(Duration::from_micros(20 * step), bench.a.lock_root(None)).await;
+            n_stopped += usize::from(waiting.is_err());
+            drop(waiting);
+        }
+        assert!(n_stopped > 0, "no caller stopped waiting");
+        tokio::time::timeout(Duration::from_secs(10), bench.b.lock_root(None)).await.unwrap().unwrap();
+    });
+}

@@ -68,6 +68,7 @@ pub(super) async fn edit(inner: &Inner, id: &str, follow_up_id: &str, request: &
 }
 
 /// Returns the job of a session on which another server works.
+#[cfg(not(target_family = "wasm"))]
 async fn job_elsewhere(inner: &Inner, session: &SessionRecord) -> ApiResult<Option<String>> {
     let Some(id) = session.last_job_id.as_ref().filter(|_| inner.shared_jobs().is_some()) else { return Ok(None) };
     let job = inner.store.job(id).await?;
@@ -112,6 +113,7 @@ pub(super) async fn send(inner: &Shared<Inner>, id: &str, follow_up_id: &str) ->
     let running = slot.running.lock().clone();
     let agent = slot.agent.lock().clone();
     let Some((agent, running)) = agent.zip(running) else {
+        #[cfg(not(target_family = "wasm"))]
         if let Some(job_id) = job_elsewhere(inner, &session).await? {
             // The server that works on the job passes the message on.
             return Ok(listed(keep_for(inner, &job_id, &found).await?.session));

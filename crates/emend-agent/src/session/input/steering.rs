@@ -4,7 +4,6 @@ use crate::event::EventKind;
 use crate::history::HistoryEntryKind;
 use crate::session::core::Core;
 use crate::session::input::mentions;
-use crate::session::steps::MAY_RECORD;
 
 /// Appends the waiting messages of the user to the history. Returns whether there were any.
 pub(in crate::session) async fn inject_steering(core: &Core) -> bool {
@@ -14,8 +13,10 @@ pub(in crate::session) async fn inject_steering(core: &Core) -> bool {
         let message = mentions::with_mentions(core, content).await;
         core.record(HistoryEntryKind::Steering, message);
     }
-    if any && MAY_RECORD {
-        // A host forgets a message once it is told, so the saved conversation has it first. The next save reports an error.
+    // A host forgets a message once it is told, so the saved conversation has it first. The next save reports an error. In a
+    // browser no host keeps messages.
+    #[cfg(not(target_family = "wasm"))]
+    if any {
         core.save().await;
     }
     for content in waiting {

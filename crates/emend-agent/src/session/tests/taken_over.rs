@@ -8,7 +8,7 @@ use super::*;
 use crate::environment::EnvError;
 use crate::session::StepKeeper;
 use crate::store::{MemStore, Store};
-use crate::test_support::covers;
+use crate::test_support::{Interleaved, covers};
 use crate::workspace::{Missed, RootEntry, RootGate, RootRight, SaveSnapshot, Snapshot};
 
 /// The line logs of a root, as one process reads and saves them.
@@ -30,9 +30,13 @@ struct Right;
 impl RootRight for Right {}
 
 impl RootGate for Logs {
-    fn enter(&self, _: bool) -> BoxFuture<'_, Result<RootEntry, EnvError>> {
+    fn enter(&self, reload: bool) -> BoxFuture<'_, Result<RootEntry, EnvError>> {
         let (saved, mut n_seen) = (self.saved.lock().unwrap(), self.n_seen.lock().unwrap());
-        let missed = Missed { whole: None, later: saved[*n_seen..].to_vec() };
+        let whole = saved.iter().filter(|_| reload).cloned().reduce(|mut whole, later| {
+            whole.apply(later);
+            whole
+        });
+        let missed = Missed { later: if reload { Vec::new() } else { saved[*n_seen..].to_vec() }, whole };
         *n_seen = saved.len();
         Box::pin(async { Ok(RootEntry { missed, right: Box::new(Right) as Box<dyn RootRight> }) })
     }
@@ -51,11 +55,12 @@ impl SaveSnapshot for Logs {
     }
 }
 
-/// Steps that a killed process leaves behind: it never learns that a result of a call was recorded.
+/// Steps that a killed process leaves behind.
 #[derive(Default)]
 struct Steps {
     known: Mutex<BTreeMap<String, Value>>,
-    is_of_killed: bool,
+    /// The first step of this kind of which the process never learns that it is recorded.
+    killed_at: Option<&'static str>,
 }
 
 impl StepKeeper for Steps {
@@ -64,16 +69,24 @@ impl StepKeeper for Steps {
     }
 
     fn record(&self, step: String, result: Value) -> BoxFuture<'_, ()> {
-        if self.is_of_killed && step.starts_with("tool:") {
-            return Box::pin(std::future::pending());
+        match self.killed_at {
+            // A result of a call is lost with the process.
+            Some("tool:") if step.starts_with("tool:") => return Box::pin(std::future::pending()),
+            Some(kind) if step.starts_with(kind) => {
+                self.known.lock().unwrap().insert(step, result);
+                return Box::pin(std::future::pending());
+            }
+            _ => drop(self.known.lock().unwrap().insert(step, result)),
         }
-        self.known.lock().unwrap().insert(step, result);
         Box::pin(async {})
     }
 }
 
 fn workspace(world: &World, logs: &Logs) -> Shared<Workspace> {
-    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
+    over(Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>, logs)
+}
+
+fn over(files: Shared<dyn ExecutionEnvironment>, logs: &Logs) -> Shared<Workspace> {
     let workspace = Workspace::new(files, Mode::Direct, Shared::new(TickingClock::default()));
     let (gate, saver) = (Shared::new(logs.clone()), Shared::new(logs.clone()));
     Shared::new(workspace.with_gate(gate).with_saver(saver))
@@ -96,7 +109,7 @@ fn an_edit_whose_process_was_killed_before_its_result_is_not_made_again() {
 
     let options = with(&killed, vec![Answer::Call(vec![edit("two", "2\ntwo")])]);
     let session = Session::with_id(options, "s".to_owned()).with_store(Shared::clone(&store) as Shared<dyn Store>);
-    let steps = Shared::new(Steps { is_of_killed: true, ..Steps::default() });
+    let steps = Shared::new(Steps { killed_at: Some("tool:"), ..Steps::default() });
     session.keep_steps(Some(Shared::clone(&steps) as Shared<dyn StepKeeper>));
     let mut run = session.submit("do it", CancelToken::new()).unwrap();
     while run.next().now_or_never().is_some() {}
@@ -108,7 +121,7 @@ fn an_edit_whose_process_was_killed_before_its_result_is_not_made_again() {
     let options = with(&other, vec![Answer::Say("Done.")]);
     let session = block_on(Session::resume_run(options, store, "s")).unwrap();
     let known = Mutex::new(std::mem::take(&mut *steps.known.lock().unwrap()));
-    session.keep_steps(Some(Shared::new(Steps { known, is_of_killed: false })));
+    session.keep_steps(Some(Shared::new(Steps { known, killed_at: None })));
     let events: Vec<Event> = block_on(session.continue_run(run_id, CancelToken::new()).unwrap().collect());
     assert_eq!(world.disk("notes.md"), edited, "{events:#?}");
     assert!(
@@ -116,4 +129,73 @@ fn an_edit_whose_process_was_killed_before_its_result_is_not_made_again() {
         "{:?}",
         world.last_results()
     );
+}
+
+#[test]
+fn a_run_that_is_dropped_during_a_change_of_files_leaves_its_edit_known() {
+    covers("service.resumed");
+    let world = World::new(NOTES, Vec::new(), Setup::default());
+    let logs = Logs::default();
+    let slow = Interleaved::new(&world.files, 1);
+    let dropped = over(slow, &logs);
+    let other = workspace(&world, &logs.of_other());
+    block_on(other.refresh()).unwrap();
+    let answers = vec![Answer::Call(vec![edit("two", "2")])];
+    let options = SessionOptions { workspace: Shared::clone(&dropped), ..world.options(answers) };
+    let session = Session::with_id(options, "s".to_owned());
+    let mut run = session.submit("do it", CancelToken::new()).unwrap();
+    let before = world.disk("notes.md");
+    while world.disk("notes.md") == before {
+        let _ = run.next().now_or_never();
+    }
+    // The file is written, and the call has not returned.
+    let run_id = session.last_run();
+    drop(run);
+    block_on(other.refresh()).unwrap();
+    assert_eq!(other.files_of_call(run_id, "call_1_0").len(), 1, "the edit is known as that of the call");
+    // The process that dropped it reads it again, too.
+    block_on(dropped.refresh()).unwrap();
+    assert_eq!(dropped.files_of_call(run_id, "call_1_0").len(), 1);
+}
+
+#[test]
+fn a_response_is_not_asked_for_again_although_an_earlier_one_has_the_same_text() {
+    covers("service.resumed");
+    let world = World::new(NOTES, Vec::new(), Setup::default());
+    let store = Shared::new(MemStore::new());
+    let session = Session::with_id(world.options(vec![Answer::Say("Done."), Answer::Say("Done.")]), "s".to_owned())
+        .with_store(Shared::clone(&store) as Shared<dyn Store>);
+    let _: Vec<Event> = block_on(session.submit("first", CancelToken::new()).unwrap().collect());
+    let steps = Shared::new(Steps { killed_at: Some("llm:"), ..Steps::default() });
+    session.keep_steps(Some(Shared::clone(&steps) as Shared<dyn StepKeeper>));
+    let mut run = session.submit("second", CancelToken::new()).unwrap();
+    while run.next().now_or_never().is_some() {}
+    let run_id = session.last_run();
+    drop((run, session));
+
+    // No answer is left: another request to the model would fail.
+    let session = block_on(Session::resume_run(world.options(Vec::new()), store, "s")).unwrap();
+    let known = Mutex::new(std::mem::take(&mut *steps.known.lock().unwrap()));
+    session.keep_steps(Some(Shared::new(Steps { known, killed_at: None })));
+    let _: Vec<Event> = block_on(session.continue_run(run_id, CancelToken::new()).unwrap().collect());
+    let texts: Vec<String> = session.entries().iter().map(|entry| entry.message.text()).collect();
+    assert_eq!(texts, ["first", "Done.", "second", "Done."]);
+}
+
+#[test]
+fn calls_that_a_process_left_without_a_result_have_one_before_the_next_message() {
+    covers("service.resumed");
+    let world = World::new(NOTES, Vec::new(), Setup::default());
+    let store = Shared::new(MemStore::new());
+    let options = world.options(vec![Answer::Call(vec![edit("two", "2")])]);
+    let session = Session::with_id(options, "s".to_owned()).with_store(Shared::clone(&store) as Shared<dyn Store>);
+    session.keep_steps(Some(Shared::new(Steps { killed_at: Some("tool:"), ..Steps::default() })));
+    let mut run = session.submit("first", CancelToken::new()).unwrap();
+    while run.next().now_or_never().is_some() {}
+    drop((run, session));
+    let options = world.options(vec![Answer::Say("Done.")]);
+    let session = block_on(Session::resume_run(options, store, "s")).unwrap();
+    // The model refuses a conversation with an open call: see `assert_history_is_valid`.
+    let _: Vec<Event> = block_on(session.submit("second", CancelToken::new()).unwrap().collect());
+    assert_eq!(session.entries().len(), 5);
 }

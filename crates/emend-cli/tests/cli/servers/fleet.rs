@@ -55,7 +55,11 @@ impl<'a> Fleet<'a> {
 
     /// Sends a request to any server; `None` if it does not answer.
     pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
-        let server = self.random.below(self.servers.len() as u64) as usize;
+        self.send_to(self.random.below(self.servers.len() as u64) as usize, method, path, body)
+    }
+
+    /// Sends a request to one server; `None` if it does not answer.
+    pub(super) fn send_to(&self, server: usize, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
         let address = match self.servers[server].try_lock() {
             Ok(running) => running.address.clone(),
             // It is being replaced.

@@ -7,6 +7,7 @@ mod model;
 mod proxy;
 mod python;
 mod random;
+mod stale;
 mod users;
 
 use std::collections::BTreeMap;
@@ -319,6 +320,7 @@ fn every_job_ends_once_although_servers_and_connections_die() {
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "numbers of all sessions");
     assert_eq!((n_crashes, n_kills >= size.n_kills), (size.n_crashes, true));
     assert!(proxy.n_cuts() > 0 && n_looks > 0);
+    model.assert_calls_have_results();
 }
 
 #[test]

@@ -24,6 +24,10 @@ struct State {
     /// Requests in flight by the number of the server.
     in_flight: Mutex<BTreeMap<usize, u64>>,
     n_requests: AtomicU64,
+    /// The last message of the user in each request, in order.
+    asked: Mutex<Vec<String>>,
+    /// Requests in which a call has no result.
+    open_calls: Mutex<Vec<Value>>,
 }
 
 impl Model {
@@ -35,6 +39,8 @@ impl Model {
             random: Seeded::new(seed),
             in_flight: Mutex::default(),
             n_requests: AtomicU64::new(0),
+            asked: Mutex::default(),
+            open_calls: Mutex::default(),
         });
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
@@ -55,6 +61,18 @@ impl Model {
 
     pub(super) fn n_requests(&self) -> u64 {
         self.state.n_requests.load(Ordering::Relaxed)
+    }
+
+    /// Returns the last message of the user in each request, in order.
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.state.asked.lock().unwrap().clone()
+    }
+
+    /// Checks that each call in each request had a result, as providers demand.
+    #[track_caller]
+    pub(super) fn assert_calls_have_results(&self) {
+        let open = self.state.open_calls.lock().unwrap();
+        assert!(open.is_empty(), "{open:?}");
     }
 }
 
@@ -79,6 +97,10 @@ impl State {
         reader.read_exact(&mut body)?;
         let request: Value = serde_json::from_slice(&body)?;
         self.n_requests.fetch_add(1, Ordering::Relaxed);
+        self.asked.lock().unwrap().push(last_of_user(&request));
+        if has_open_call(&request) {
+            self.open_calls.lock().unwrap().push(request["messages"].clone());
+        }
         *self.in_flight.lock().unwrap().entry(server).or_default() += 1;
         let (least, most) = self.latency_ms;
         let is_asleep = request["messages"].to_string().contains("sleep for a minute");
@@ -95,13 +117,27 @@ impl State {
     }
 }
 
-/// Returns the chunks of the response to the last message of the user: a call for `append WORD to FILE` or `ask me`, and a
-/// text after the result of a call or for an answer.
-fn response(request: &Value) -> Vec<Value> {
+/// Returns the last message of the user.
+fn last_of_user(request: &Value) -> String {
     let messages = request["messages"].as_array().unwrap();
     let instruction = messages.iter().rev().find(|message| message["role"] == "user").unwrap();
-    let text = instruction["content"].as_str().map_or_else(|| instruction["content"].to_string(), str::to_owned);
-    let is_new = messages.last().unwrap()["role"] == "user";
+    instruction["content"].as_str().map_or_else(|| instruction["content"].to_string(), str::to_owned)
+}
+
+fn has_open_call(request: &Value) -> bool {
+    let messages = request["messages"].as_array().unwrap();
+    let calls = messages.iter().flat_map(|message| message["tool_calls"].as_array().into_iter().flatten()).count();
+    calls != messages.iter().filter(|message| message["role"] == "tool").count()
+}
+
+/// Returns the chunks of the response to the last message of the user: a call for `append WORD to FILE` or `ask me`, and a
+/// text after the result of a call or for an answer. `check and append …` has a command before.
+fn response(request: &Value) -> Vec<Value> {
+    let messages = request["messages"].as_array().unwrap();
+    let text = last_of_user(request);
+    let n_results = messages.iter().rev().take_while(|message| message["role"] != "user").count() / 2;
+    let n_calls = 1 + usize::from(text.contains("check and "));
+    let is_new = n_results < n_calls;
     let word = text.split("append ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or("ask");
     let chunk = |delta: Value, finish: Option<&str>| {
         json!({
@@ -111,12 +147,14 @@ fn response(request: &Value) -> Vec<Value> {
     };
     let call = |name: &str, arguments: Value| {
         let function = json!({ "name": name, "arguments": arguments.to_string() });
-        let call = json!({ "index": 0, "id": format!("call_{word}"), "type": "function", "function": function });
+        let id = format!("call_{word}_{n_results}");
+        let call = json!({ "index": 0, "id": id, "type": "function", "function": function });
         chunk(json!({ "role": "assistant", "content": null, "tool_calls": [call] }), None)
     };
     let say = |text: String| chunk(json!({ "role": "assistant", "content": text }), None);
     let is_call = is_new && (word != "ask" || text.contains("ask me"));
     let first = match word {
+        _ if is_call && n_results + 1 < n_calls => call("shell", json!({ "command": "true" })),
         "ask" if is_call => call("clarify_user", json!({ "question": "Which colour" })),
         "ask" => say(format!("the answer was {}", text.trim())),
         _ if is_call => {

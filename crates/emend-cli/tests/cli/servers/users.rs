@@ -10,14 +10,14 @@ use super::model::Model;
 use super::{ledger, project, word};
 use crate::support::Project;
 
-struct Bench<'a> {
+pub(super) struct Bench<'a> {
     database: &'a TestServer,
     address: String,
-    fleet: Fleet<'a>,
+    pub(super) fleet: Fleet<'a>,
 }
 
 impl Bench<'_> {
-    fn post(&self, path: &str, body: &Value) -> Value {
+    pub(super) fn post(&self, path: &str, body: &Value) -> Value {
         let until = Instant::now() + Duration::from_secs(30);
         loop {
             match self.fleet.send("POST", path, body) {
@@ -28,13 +28,24 @@ impl Bench<'_> {
     }
 
     /// Starts a job in a new session of a mode; returns its path.
-    fn job(&self, mode: &str, instruction: &str) -> String {
-        let session = self.post("/api/agent/sessions", &json!({ "mode": mode }));
-        let body = json!({ "session_id": session["session_id"], "instruction": instruction });
+    pub(super) fn job(&self, mode: &str, instruction: &str) -> String {
+        let session = self.session(&json!({ "mode": mode }));
+        self.job_in(&session, &json!({ "instruction": instruction }))
+    }
+
+    /// Creates a session; returns its id.
+    pub(super) fn session(&self, body: &Value) -> String {
+        self.post("/api/agent/sessions", body)["session_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Starts a job in a session; returns its path.
+    pub(super) fn job_in(&self, session: &str, body: &Value) -> String {
+        let mut body = body.clone();
+        body["session_id"] = json!(session);
         format!("/api/agent/jobs/{}", self.post("/api/agent/run", &body)["job_id"].as_str().unwrap())
     }
 
-    fn wait(&self, job: &str, is_there: impl Fn(&Value) -> bool) -> Value {
+    pub(super) fn wait(&self, job: &str, is_there: impl Fn(&Value) -> bool) -> Value {
         let until = Instant::now() + Duration::from_secs(30);
         loop {
             let state = self.fleet.get(job);
@@ -46,12 +57,12 @@ impl Bench<'_> {
         }
     }
 
-    fn wait_for(&self, job: &str, status: &str) -> Value {
+    pub(super) fn wait_for(&self, job: &str, status: &str) -> Value {
         self.wait(job, |state| state["status"] == status)
     }
 
     /// Returns how often each type of event is in a job.
-    fn count(&self, job: &str, kind: &str) -> usize {
+    pub(super) fn count(&self, job: &str, kind: &str) -> usize {
         let page = self.fleet.get(&format!("{job}/events?limit=5000"));
         page["events"].as_array().unwrap().iter().filter(|event| event["type"] == kind).count()
     }
@@ -62,7 +73,7 @@ impl Bench<'_> {
     }
 }
 
-fn bench<'a>(database: &'a TestServer, project: &'a Project, model: &'a Model) -> Bench<'a> {
+pub(super) fn bench<'a>(database: &'a TestServer, project: &'a Project, model: &'a Model) -> Bench<'a> {
     let address = database.database();
     project.run(&["db", "migrate", "--store", &address]).assert_ok();
     let fleet = Fleet::start(project, model, &address, 2, 11);
