@@ -96,11 +96,9 @@ fn append(path: &Path, lines: &[u8], known: Option<u64>) -> io::Result<Option<u6
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path)?;
-    // Until the file is closed: two processes must not both find the length that they know.
-    match file.lock() {
-        Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
-        _ => {}
-    }
+    // Until the file is closed: two processes must not both find the length that they know. A file system without locks is used
+    // without.
+    let _ = file.lock();
     let end = file.seek(SeekFrom::End(0))?;
     if known.is_some_and(|known| known != end) {
         return Ok(None);

@@ -85,6 +85,11 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
     heal(inner, new.session_id).await?;
     let slot = inner.slot(new.session_id);
     let _starting = slot.starting.lock().await;
+    #[cfg(not(target_family = "wasm"))]
+    if inner.session(new.session_id).await?.rewinding.is_some() {
+        // Waits for a server that carries it out, and completes that of a server that was killed.
+        drop(inner.alone_with(new.session_id).await?);
+    }
     let session = inner.session(new.session_id).await?;
     check_can_start(inner, &session).await?;
     inner.check_job_limit(&session.session_id).await?;
@@ -195,6 +200,16 @@ pub(super) async fn is_stopped(inner: &Inner, session: &SessionRecord) -> ApiRes
     Ok(job.is_some_and(|job| {
         job.status == JobStatus::Cancelled || job.error.is_some_and(|error| error.code == Code::Aborted.as_str())
     }))
+}
+
+/// Starts the instructions whose turn has come. A process can end between the end of a job and the start of the next one.
+pub(super) async fn start_waiting(inner: &Shared<Inner>) -> ApiResult<()> {
+    for id in inner.session_ids(|session| !session.follow_ups.is_empty()).await? {
+        if !is_stopped(inner, &inner.session(&id).await?).await? {
+            go_on(inner, &id).await;
+        }
+    }
+    Ok(())
 }
 
 /// Starts the next queued instruction, if the session is idle, or tells why it cannot start.

@@ -12,6 +12,11 @@ pub(super) async fn check_can_start(inner: &Inner, session: &SessionRecord) -> A
     if session.status == SessionStatus::Archived {
         return Err(ApiError::new(Code::Conflict, "the session is archived; make it active first"));
     }
+    // In a browser one service works, and completes a rewind before it starts a job.
+    #[cfg(not(target_family = "wasm"))]
+    if session.rewinding.is_some() {
+        return Err(ApiError::new(Code::Busy, "the session goes back to an earlier job; try again"));
+    }
     if let Some(id) = &session.last_job_id
         && let Some(job) = inner.store.job(id).await?
         && job.status.holds_slot()

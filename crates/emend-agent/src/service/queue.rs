@@ -6,7 +6,7 @@ use futures::future::{Either, select};
 use serde_json::json;
 
 use super::api::{ApiError, ApiResult};
-use super::driver::{first_message, spawn, title_of};
+use super::driver::{first_message, spawn, start_waiting, title_of};
 use super::inner::Inner;
 use super::jobs::{Claim, Jobs, Woken};
 use super::records::{JobControl, JobRecord, SessionRecord};
@@ -19,12 +19,16 @@ use crate::store::StoreError;
 /// The most jobs that a server without a limit runs.
 const RUNNING_MAX: u64 = 64;
 
+/// Time between two looks for instructions that wait without a server, in renewals of a claim.
+const LOOK_RENEWALS: u64 = 9;
+
 /// Time after which a failed renewal of a claim is tried again, in milliseconds.
 const RETRY_MS: u64 = 250;
 
 /// Runs jobs of the queue until the service closes.
 pub(super) async fn serve(inner: Shared<Inner>, jobs: Shared<dyn Jobs>) {
     let mut has_work = true;
+    let mut looked_at = inner.clock.now_ms();
     while !*inner.is_closing.lock() {
         let freed = inner.freed.listen();
         if has_work {
@@ -34,6 +38,12 @@ pub(super) async fn serve(inner: Shared<Inner>, jobs: Shared<dyn Jobs>) {
             Either::Left((woken, _)) => {
                 inner.hub.notify();
                 look_after(&inner, &woken).await;
+                let now = inner.clock.now_ms();
+                if woken.sessions.is_none() && now.saturating_sub(looked_at) >= LOOK_RENEWALS * jobs.renewal_ms() {
+                    looked_at = now;
+                    // A server that was killed between two jobs has not started the second. An error shows at the next look.
+                    drop(start_waiting(&inner).await);
+                }
                 woken.has_work
             }
             Either::Right(_) => true,

@@ -4,7 +4,7 @@
 use emend_llm::Shared;
 
 use super::api::ApiResult;
-use super::driver::{go_on, interrupted, is_stopped, occupy, rerun, spawn};
+use super::driver::{interrupted, occupy, rerun, spawn, start_waiting};
 use super::inner::Inner;
 use super::jobs::Claim;
 use super::queue;
@@ -20,6 +20,12 @@ pub(super) async fn recover(inner: &Shared<Inner>) -> ApiResult<()> {
     reserve_runs(inner).await?;
     if let Some(jobs) = inner.shared_jobs() {
         inner.host.spawn(Box::pin(queue::serve(Shared::clone(inner), Shared::clone(jobs))));
+        #[cfg(not(target_family = "wasm"))]
+        for id in inner.session_ids(|session| session.rewinding.is_some()).await? {
+            // Another server may be carrying it out, so this start does not wait for it.
+            let owned = Shared::clone(inner);
+            inner.host.spawn(Box::pin(async move { drop(owned.alone_with(&id).await) }));
+        }
     } else {
         resume(inner).await?;
     }
@@ -32,13 +38,7 @@ pub(super) async fn recover(inner: &Shared<Inner>) -> ApiResult<()> {
             inner.complete_rollback(&inner.session(&id).await?).await?;
         }
     }
-    // A process can end between the end of a job and the start of the instruction after it.
-    for id in inner.session_ids(|session| !session.follow_ups.is_empty()).await? {
-        if !is_stopped(inner, &inner.session(&id).await?).await? {
-            go_on(inner, &id).await;
-        }
-    }
-    Ok(())
+    start_waiting(inner).await
 }
 
 /// Keeps the runs of known jobs from being given again. A run without an edit is in the record of its job alone.

@@ -12,6 +12,8 @@ use crate::history::{HistoryEntry, HistoryEntryKind};
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
 use crate::service::bodies::{RewindReply, RewindRequest, UnwindReply, UnwindRequest};
 use crate::service::inner::Inner;
+#[cfg(not(target_family = "wasm"))]
+use crate::service::jobs::Held;
 use crate::service::records::{JobRecord, Rewinding, Rewound, SessionRecord};
 use crate::service::settle::Deciding;
 use crate::service::slot::Agent;
@@ -23,12 +25,14 @@ pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest
     if !wanted.conversation && !wanted.files {
         return Err(ApiError::new(Code::InvalidArgument, "nothing to rewind: both conversation and files are false"));
     }
+    let slot = inner.slot(session_id);
+    let _starting = slot.starting.lock().await;
+    #[cfg(not(target_family = "wasm"))]
+    let _alone = inner.alone_with(session_id).await?;
     let session = inner.session(session_id).await?;
     let jobs = inner.store.jobs(session_id).await?;
     let at = jobs.iter().position(|job| job.job_id == wanted.job_id);
     let later = &jobs[at.ok_or_else(|| ApiError::unknown("job of this session", &wanted.job_id))?..];
-    let slot = inner.slot(session_id);
-    let _starting = slot.starting.lock().await;
     if inner.is_at_work(&session).await? || later.iter().any(|job| job.status.holds_slot()) {
         return Err(busy());
     }
@@ -59,12 +63,12 @@ pub(super) async fn rewind(inner: &Inner, session_id: &str, request: &ApiRequest
     if let Some(cut) = &cut {
         inner.keep_conversation(session_id, &cut.entries).await?;
     }
-    inner.note_rewind(session_id, Some(plan.clone())).await?;
+    inner.note_rewind(&session, Some(&plan)).await?;
     let undone = inner.carry_out_rewind(session_id, &plan, cut.map(|cut| cut.agent), (&deciding, false)).await;
     match undone {
         Ok(undone) => Ok(reply(job, plan.n_removed, undone)),
         Err(error) => {
-            inner.note_rewind(session_id, None).await?;
+            inner.note_rewind(&session, None).await?;
             Err(error)
         }
     }
@@ -75,6 +79,8 @@ pub(super) async fn undo(inner: &Inner, session_id: &str, request: &ApiRequest) 
     let wanted: UnwindRequest = body(request)?;
     let slot = inner.slot(session_id);
     let _starting = slot.starting.lock().await;
+    #[cfg(not(target_family = "wasm"))]
+    let _alone = inner.alone_with(session_id).await?;
     let session = inner.session(session_id).await?;
     if inner.is_at_work(&session).await? {
         return Err(busy());
@@ -95,14 +101,14 @@ pub(super) async fn undo(inner: &Inner, session_id: &str, request: &ApiRequest) 
     if plan.files && !inner.can_redo(&plan) {
         return Err(too_late());
     }
-    inner.note_rewind(session_id, Some(plan.clone())).await?;
+    inner.note_rewind(&session, Some(&plan)).await?;
     match inner.carry_out_undo(session_id, &plan, agent, &deciding).await {
         Ok(redone) => {
             let (restored, kept) = (paths(redone.restored), paths(redone.kept));
             Ok(UnwindReply { restored_messages: plan.n_removed, restored, kept })
         }
         Err(error) => {
-            inner.note_rewind(session_id, None).await?;
+            inner.note_rewind(&session, None).await?;
             Err(error)
         }
     }
@@ -139,7 +145,7 @@ impl Inner {
         // A model that cannot be opened any more must not keep the service from starting: the user finds both parts as they
         // are, and can ask again.
         match self.completed_rewind(session, plan).await {
-            Err(_) => self.note_rewind(&session.session_id, None).await,
+            Err(_) => self.note_rewind(session, None).await,
             done => done,
         }
     }
@@ -153,9 +159,24 @@ impl Inner {
         }
     }
 
-    async fn note_rewind(&self, session_id: &str, plan: Option<Rewinding>) -> ApiResult<()> {
-        self.change(session_id, |session, _| {
-            session.rewinding = plan;
+    /// Keeps other servers from rewinding a session, and from starting a job in it meanwhile. Completes a rewind whose server
+    /// was killed.
+    #[cfg(not(target_family = "wasm"))]
+    pub(in crate::service) async fn alone_with(&self, session_id: &str) -> ApiResult<Option<Box<dyn Held>>> {
+        let Some(jobs) = self.shared_jobs() else { return Ok(None) };
+        let held = jobs.lock(&format!("rewind {session_id}")).await?;
+        self.complete_rewind(&self.session(session_id).await?).await?;
+        Ok(held)
+    }
+
+    /// Stores that a rewind begins, unless another server has started a job since the session was read, or that it is over.
+    async fn note_rewind(&self, known: &SessionRecord, plan: Option<&Rewinding>) -> ApiResult<()> {
+        self.change(&known.session_id, |session, _| {
+            #[cfg(not(target_family = "wasm"))]
+            if plan.is_some() && session.last_job_id != known.last_job_id {
+                return Err(busy());
+            }
+            session.rewinding = plan.cloned();
             Ok(())
         })
         .await?;

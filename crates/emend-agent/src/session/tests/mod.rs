@@ -5,6 +5,8 @@ mod errors;
 mod events;
 mod failures;
 mod hidden;
+#[cfg(not(target_family = "wasm"))]
+mod host_tests;
 mod interleaving;
 mod leases;
 mod limits;
@@ -16,8 +18,6 @@ mod settings;
 mod simulation;
 mod steering;
 mod subagents;
-#[cfg(not(target_family = "wasm"))]
-mod taken_over;
 mod turns;
 mod verified;
 

@@ -56,51 +56,6 @@ fn each_step_is_saved_before_the_next() {
     assert_eq!((&*document.header.id, &*document.header.model), (world.session.id(), "m"));
 }
 
-/// A store that does not append at once.
-#[cfg(not(target_family = "wasm"))]
-struct Slow(Shared<MemStore>);
-
-#[cfg(not(target_family = "wasm"))]
-impl Store for Slow {
-    fn append<'a>(&'a self, name: &'a str, lines: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            crate::test_support::wait(3).await;
-            self.0.append(name, lines).await
-        })
-    }
-
-    fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
-        self.0.load(name)
-    }
-
-    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
-        self.0.names()
-    }
-
-    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {
-        self.0.remove(name)
-    }
-}
-
-#[cfg(not(target_family = "wasm"))]
-#[test]
-fn a_message_during_a_run_is_saved_before_it_is_told_to_be_in_the_conversation() {
-    covers("session.saved");
-    let world = World::new(NOTES, vec![Answer::Call(vec![read()]), Answer::Say("Done.")], Setup::default());
-    let store = Shared::new(MemStore::new());
-    let _ = world.session.clone().with_store(Shared::new(Slow(Shared::clone(&store))));
-    world.when(1, |session| session.steer("in French, please").unwrap());
-    let mut run = world.session.submit("do it", CancelToken::new()).unwrap();
-    let mut n_told = 0;
-    while let Some(event) = block_on(run.next()) {
-        if let EventKind::SteeringInjected { content } = event.kind {
-            assert!(saved(&store, world.session.id()).contains(&content));
-            n_told += 1;
-        }
-    }
-    assert_eq!(n_told, 1);
-}
-
 #[test]
 fn a_session_that_was_cut_off_at_any_byte_goes_on() {
     covers("session.saved");

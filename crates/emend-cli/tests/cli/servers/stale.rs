@@ -147,3 +147,51 @@ fn a_call_of_a_cancelled_job_has_a_result_in_the_next_one() {
     bench.wait_for(&next, "completed");
     model.assert_calls_have_results();
 }
+
+#[test]
+fn an_instruction_that_no_server_started_is_started_by_one_that_looks() {
+    let Some(database) = TestServer::shared() else { return };
+    let (project, model) = (project(1), Model::start(28, (5, 10)));
+    let bench = bench(database, &project, &model);
+    let session = bench.session(&json!({ "mode": "direct" }));
+    let job = bench.job_in(&session, &json!({ "instruction": append(0) }));
+    bench.wait_for(&job, "completed");
+    // As a server leaves it that is killed between two jobs.
+    let waiting = json!([{ "follow_up_id": "fu_1", "text": append(1), "created_at": "2026-01-01T00:00:00.000Z" }]);
+    let sql = format!(
+        "UPDATE emend.sessions SET body = jsonb_set(body::jsonb, '{{follow_ups}}', '{waiting}')::json WHERE id = '{session}'"
+    );
+    bench.sql(&sql);
+    bench.wait(&format!("/api/agent/sessions/{session}/jobs"), |page| {
+        let jobs = page["jobs"].as_array().unwrap();
+        jobs.len() == 2 && jobs.iter().all(|job| job["status"] == "completed")
+    });
+    assert!(project.read(&ledger(0)).contains(&word(0, 1)));
+}
+
+#[test]
+fn a_rewind_of_a_killed_server_is_completed_before_the_next_job() {
+    let Some(database) = TestServer::shared() else { return };
+    let (project, model) = (project(1), Model::start(29, (5, 10)));
+    let bench = bench(database, &project, &model);
+    let session = bench.session(&json!({ "mode": "direct" }));
+    let mut jobs = Vec::new();
+    for number in 0..2 {
+        let job = bench.job_in(&session, &json!({ "instruction": append(number) }));
+        jobs.push(bench.wait_for(&job, "completed"));
+    }
+    let n_kept = jobs[1]["n_messages_before"].as_u64().unwrap();
+    let plan = json!({
+        "is_undo": false, "job_id": jobs[1]["job_id"], "conversation": true, "n_kept": n_kept, "n_removed": n_kept,
+        "files": true, "runs": jobs[1]["runs"],
+    });
+    let sql = format!(
+        "UPDATE emend.sessions SET body = jsonb_set(body::jsonb, '{{rewinding}}', '{plan}')::json WHERE id = '{session}'"
+    );
+    bench.sql(&sql);
+    let next = bench.job_in(&session, &json!({ "instruction": "say a word" }));
+    let next = bench.wait_for(&next, "completed");
+    assert_eq!(next["n_messages_before"], n_kept);
+    let text = project.read(&ledger(0));
+    assert!(text.contains(&word(0, 0)) && !text.contains(&word(0, 1)), "{text}");
+}

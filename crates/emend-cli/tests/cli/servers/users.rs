@@ -67,6 +67,10 @@ impl Bench<'_> {
         page["events"].as_array().unwrap().iter().filter(|event| event["type"] == kind).count()
     }
 
+    pub(super) fn sql(&self, sql: &str) -> String {
+        self.database.query(&self.address, sql).unwrap()
+    }
+
     fn tasks(&self, state: &str) -> String {
         let sql = format!("SELECT count(*) FROM absurd.t_emend WHERE state = '{state}'");
         self.database.query(&self.address, &sql).unwrap()

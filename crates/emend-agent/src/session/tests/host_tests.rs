@@ -1,4 +1,5 @@
-//! Two processes on one root: a run whose process was killed goes on in a process that is open already.
+//! Sessions of a host: a run whose process was killed goes on in another one that is open already, and a message during a run is
+//! saved before it is told.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,8 @@ use futures::FutureExt;
 use super::*;
 use crate::environment::EnvError;
 use crate::session::StepKeeper;
-use crate::store::{MemStore, Store};
-use crate::test_support::{Interleaved, covers};
+use crate::store::{MemStore, Store, StoreError};
+use crate::test_support::{Interleaved, covers, wait};
 use crate::workspace::{Missed, RootEntry, RootGate, RootRight, SaveSnapshot, Snapshot};
 
 /// The line logs of a root, as one process reads and saves them.
@@ -198,4 +199,47 @@ fn calls_that_a_process_left_without_a_result_have_one_before_the_next_message()
     // The model refuses a conversation with an open call: see `assert_history_is_valid`.
     let _: Vec<Event> = block_on(session.submit("second", CancelToken::new()).unwrap().collect());
     assert_eq!(session.entries().len(), 5);
+}
+
+/// A store that does not append at once.
+struct Slow(Shared<MemStore>);
+
+impl Store for Slow {
+    fn append<'a>(&'a self, name: &'a str, lines: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            wait(3).await;
+            self.0.append(name, lines).await
+        })
+    }
+
+    fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
+        self.0.load(name)
+    }
+
+    fn names(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        self.0.names()
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {
+        self.0.remove(name)
+    }
+}
+
+#[test]
+fn a_message_during_a_run_is_saved_before_it_is_told_to_be_in_the_conversation() {
+    covers("session.saved");
+    let world = World::new(NOTES, vec![Answer::Call(vec![read()]), Answer::Say("Done.")], Setup::default());
+    let store = Shared::new(MemStore::new());
+    let _ = world.session.clone().with_store(Shared::new(Slow(Shared::clone(&store))));
+    world.when(1, |session| session.steer("in French, please").unwrap());
+    let mut run = world.session.submit("do it", CancelToken::new()).unwrap();
+    let mut n_told = 0;
+    while let Some(event) = block_on(run.next()) {
+        if let EventKind::SteeringInjected { content } = event.kind {
+            let saved = block_on(store.load(world.session.id())).unwrap().unwrap_or_default();
+            assert!(saved.contains(&content));
+            n_told += 1;
+        }
+    }
+    assert_eq!(n_told, 1);
 }
