@@ -215,7 +215,6 @@ impl LocalEnvironment {
         Ok(matches!(self.files.look(&above.join(name))?, Node::Link(_)))
     }
 
-    /// Runs `work` on a blocking thread of the runtime, or at once without a runtime.
     /// Returns the changes of files that are under way. A caller that holds a lock for them must not give it back earlier,
     /// also if it no longer waits for their end.
     #[must_use]
@@ -235,6 +234,7 @@ impl LocalEnvironment {
         })
     }
 
+    /// Runs `work` on a blocking thread of the runtime, or at once without a runtime.
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&RootFiles) -> Result<T, EnvError> + Send + 'static,

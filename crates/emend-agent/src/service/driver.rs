@@ -85,12 +85,16 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
     heal(inner, new.session_id).await?;
     let slot = inner.slot(new.session_id);
     let _starting = slot.starting.lock().await;
-    #[cfg(not(target_family = "wasm"))]
-    if inner.session(new.session_id).await?.rewinding.is_some() {
-        // Waits for a server that carries it out, and completes that of a server that was killed.
-        drop(inner.alone_with(new.session_id).await?);
-    }
     let session = inner.session(new.session_id).await?;
+    #[cfg(not(target_family = "wasm"))]
+    let session = match session.rewinding {
+        Some(_) => {
+            // Waits for a server that carries it out, and completes that of a server that was killed.
+            drop(inner.alone_with(new.session_id).await?);
+            inner.session(new.session_id).await?
+        }
+        None => session,
+    };
     check_can_start(inner, &session).await?;
     inner.check_job_limit(&session.session_id).await?;
     wait_for_slot(inner, &slot).await?;

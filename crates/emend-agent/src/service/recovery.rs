@@ -24,7 +24,12 @@ pub(super) async fn recover(inner: &Shared<Inner>) -> ApiResult<()> {
         for id in inner.session_ids(|session| session.rewinding.is_some()).await? {
             // Another server may be carrying it out, so this start does not wait for it.
             let owned = Shared::clone(inner);
-            inner.host.spawn(Box::pin(async move { drop(owned.alone_with(&id).await) }));
+            inner.host.spawn(Box::pin(async move {
+                // Not beside a job or rewind of this server, which would complete it, too.
+                let slot = owned.slot(&id);
+                let _starting = slot.starting.lock().await;
+                drop(owned.alone_with(&id).await);
+            }));
         }
     } else {
         resume(inner).await?;

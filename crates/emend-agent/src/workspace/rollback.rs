@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use emend_edit::ContentHash;
 use emend_edit::line_log::{ChangeId, DependentsPolicy, HunkId, HunkQuery, LineLog, Origin, Status};
+use emend_edit::size::compact_sort::set_of;
 use emend_llm::BoxFuture;
 use serde::{Deserialize, Serialize};
 
@@ -321,7 +322,11 @@ impl Workspace {
         Box::pin(async move {
             let (mut files, mut logs) = self.plan(paths, names, true, &mut BTreeMap::new()).await?;
             self.refuse_below_files(&mut files, &mut logs, None).await?;
-            logs.retain(|(path, log)| !restored.contains(path) || !is_as_shown(&files, path, log));
+            let restored = set_of(restored.iter());
+            let is_settled =
+                |file: &&RolledBackFile| restored.contains(&file.file_path) && file.texts.before == file.texts.after;
+            let settled = set_of(files.iter().filter(is_settled).map(|file| &file.file_path));
+            logs.retain(|(path, _)| !settled.contains(path));
             rollback.take_readable(files);
             Ok(logs)
         })
@@ -336,11 +341,14 @@ impl Workspace {
         by_keeper: Option<&'a [u64]>,
     ) -> BoxFuture<'a, Result<(), ReviewError>> {
         Box::pin(async move {
+            // Looked at only if a text is below a file.
+            let mut changes = None;
             for file in files.iter_mut().filter(|file| file.texts.before.is_none() && file.texts.after.is_some()) {
                 let Some(above) = self.file_above(&file.file_path).await else { continue };
-                let changes = match by_keeper {
-                    Some(runs) => self.other_changes(runs, true).await?,
-                    None => Vec::new(),
+                let changes = match (by_keeper, &mut changes) {
+                    (_, Some(known)) => known,
+                    (Some(runs), unknown) => unknown.insert(self.other_changes(runs, true).await?),
+                    (None, unknown) => unknown.insert(Vec::new()),
                 };
                 let gives_way = changes.iter().any(|change| change.path == above && !change.is_blocked);
                 let goes = logs.iter().any(|(path, log)| *path == above && log.is_visible_text(None));
@@ -352,12 +360,6 @@ impl Workspace {
             Ok(())
         })
     }
-}
-
-/// Returns whether a file already has the text that its log says.
-fn is_as_shown(files: &[RolledBackFile], path: &FilePath, log: &LineLog) -> bool {
-    let file = files.iter().find(|file| file.file_path == *path);
-    file.is_some_and(|file| file.texts.before == log.visible_text())
 }
 
 /// Returns the hunks of runs that are in effect.

@@ -384,7 +384,7 @@ impl Workspace {
     }
 
     /// Returns the file that is in the place of a directory above a path, so that the path cannot exist.
-    pub(super) async fn file_above(&self, path: &FilePath) -> Option<FilePath> {
+    pub async fn file_above(&self, path: &FilePath) -> Option<FilePath> {
         for above in std::iter::successors(path.parent(), FilePath::parent) {
             let found = self.environment().metadata(&above).await;
             if found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::File)) {

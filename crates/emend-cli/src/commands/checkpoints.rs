@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal as _, Write};
 use std::process::ExitCode;
 
-use emend_agent::environment::{EntryKind, FilePath, KeptPreview};
+use emend_agent::environment::{FilePath, KeptPreview};
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{
     FinishedStep, Mode, ReviewError, RollbackMode, RollbackRequest, RolledBackFile, UndoneRun,
@@ -451,12 +451,8 @@ pub(crate) const NOT_PERMITTED: &str = "it has hard links, or the system does no
 
 /// Returns the reason why a rollback leaves a text as it is.
 async fn refusal(project: &Project, path: &FilePath) -> String {
-    let environment = project.workspace.environment();
-    for above in std::iter::successors(path.parent(), FilePath::parent) {
-        let found = environment.metadata(&above).await;
-        if found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::File)) {
-            return format!("the file {} is in the place of its directory", shown(&above));
-        }
+    if let Some(above) = project.workspace.file_above(path).await {
+        return format!("the file {} is in the place of its directory", shown(&above));
     }
     match project.workspace.saved_text(path.as_str()).await {
         Ok(_) => NOT_PERMITTED.to_owned(),
