@@ -22,26 +22,14 @@ use futures::channel::oneshot;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::protected;
 use crate::settings::{Settings, Source, Sourced};
 use crate::terminal;
 use crate::tool_set;
 use crate::visible::visible_whole;
 
-/// Files that run code on the user's machine later, or that hold the rules themselves. A write to one is asked about,
-/// unless a rule allows this path. The names also match on file systems that ignore case.
-const PROTECTED: [&str; 8] = [
-    "**/.[gG][iI][tT]/**",
-    "**/.[gG][iI][tT]",
-    "**/.[eE][mM][eE][nN][dD].[tT][oO][mM][lL]",
-    "**/.[eE][nN][vV][rR][cC]",
-    "**/.[hH][uU][sS][kK][yY]/**",
-    "**/.[iI][dD][eE][aA]/**",
-    "**/.[vV][sS][cC][oO][dD][eE]/{tasks,settings,launch}.json",
-    "**/.[gG][iI][tT][mM][oO][dD][uU][lL][eE][sS]",
-];
-
-/// Returns the rules of a session. The first rule that matches a call decides: deny, allow for some commands or paths,
-/// ask for [`PROTECTED`] files, allow for a whole tool, ask, then the default.
+/// Returns the rules of a session. The first rule that matches a call decides: deny, allow for [protected] files that the
+/// rule names, ask for the others, allow, ask, then the default.
 pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
     let parsed = |action: Action, texts: &[Sourced<String>]| {
         let rule = |text: &Sourced<String>| {
@@ -64,14 +52,16 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
         texts.iter().map(rule).collect::<Result<Vec<_>, _>>()
     };
     let mut rules = parsed(Action::Deny, &settings.deny)?;
-    let (narrow, wide): (Vec<_>, Vec<_>) =
-        parsed(Action::Allow, &settings.allow)?.into_iter().partition(Rule::has_pattern);
-    rules.extend(narrow);
-    for path in PROTECTED {
-        let rule = Rule::for_effect_on(Action::Ask, ToolEffect::Writes, path);
-        rules.push(rule.map_err(|error| Failure::new(Code::Internal, error.to_string()))?);
-    }
-    rules.extend(wide);
+    let more = &settings.git_directories;
+    let names_protected = |rule: &Rule| {
+        let text = rule.text();
+        rule.has_pattern() && text.split_once(':').is_some_and(|(_, path)| protected::is_named_by(path, more))
+    };
+    let (named, others): (Vec<_>, Vec<_>) =
+        parsed(Action::Allow, &settings.allow)?.into_iter().partition(names_protected);
+    rules.extend(named);
+    rules.extend(protected::rules(more).map_err(|error| Failure::new(Code::Internal, error.to_string()))?);
+    rules.extend(others);
     rules.extend(parsed(Action::Ask, &settings.ask)?);
     rules.push(Rule::for_effect(Action::Ask, ToolEffect::Runs));
     let policy = Policy { rules, otherwise: Action::Allow };
@@ -151,7 +141,8 @@ impl Approver for NoTerminal {
             Ok(flags) => format!("To allow this call, run emend with {}.", flags.join(" ")),
             Err(reason) => reason,
         };
-        let reason = format!("The user cannot be asked without a terminal. {advice}");
+        let why = if is_protected(request, &self.0.git_directories) { format!(" {PROTECTED}") } else { String::new() };
+        let reason = format!("The user cannot be asked without a terminal.{why} {advice}");
         Box::pin(std::future::ready(Approval::Deny { reason: Some(reason) }))
     }
 }
@@ -193,11 +184,19 @@ fn advice(settings: &Settings, request: &ApprovalRequest) -> Result<Vec<String>,
         // A patch that was sent as a command is an edit.
         let tool = if is_command_tool(tool) { "apply_patch" } else { tool };
         let files = request.detail["files"].as_array().cloned().unwrap_or_else(|| vec![request.detail.clone()]);
-        let mut paths: Vec<String> =
-            files.iter().filter_map(|file| file["filePath"].as_str()).map(str::to_owned).collect();
-        // A move also takes a file away from its old path.
-        let from = request.arguments["from"].as_str().and_then(FilePath::clean);
-        paths.extend(from.filter(|_| tool == "move_file").map(|from| from.to_string()));
+        let named = |list: &Value| {
+            list.as_array()
+                .map(|paths| paths.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<String>>())
+        };
+        // The core tells the real paths of files that a rule names; rules know no links and detours.
+        let paths = named(&request.detail["paths"]).unwrap_or_else(|| {
+            let mut paths: Vec<String> =
+                files.iter().filter_map(|file| file["filePath"].as_str()).map(str::to_owned).collect();
+            // A move also takes a file away from its old path.
+            let from = request.arguments["from"].as_str().and_then(FilePath::clean);
+            paths.extend(from.filter(|_| tool == "move_file").map(|from| from.to_string()));
+            paths
+        });
         let rules = paths.iter().map(|path| format!("{tool}:{path}")).collect();
         (tool, ToolEffect::Writes, Target { paths, ..Target::default() }, rules)
     } else {
@@ -220,6 +219,16 @@ fn advice(settings: &Settings, request: &ApprovalRequest) -> Result<Vec<String>,
     Err(format!("No --allow option for this call can allow it{because}."))
 }
 
+/// The reason why a write to a [protected] file is asked about.
+const PROTECTED: &str =
+    "Such a file is asked about because programs (git, editors, shells) run or obey it by themselves.";
+
+/// Returns whether a call is about a [protected] file, as far as its name tells.
+fn is_protected(request: &ApprovalRequest, more: &[String]) -> bool {
+    let paths = request.detail["paths"].as_array();
+    paths.into_iter().flatten().filter_map(Value::as_str).any(|path| protected::is_named_by(path, more))
+}
+
 /// Asks on standard error and reads the answer from standard input.
 struct Terminal;
 
@@ -231,7 +240,7 @@ impl Approver for Terminal {
                 match ask(text).await.as_deref().map(approval) {
                     Some(Some(approval)) => return approval,
                     // Empty or unclear: ask again.
-                    Some(None) => text = PROMPT.to_owned(),
+                    Some(None) => text = prompt(request),
                     None => return Approval::Deny { reason: None },
                 }
             }
@@ -239,8 +248,24 @@ impl Approver for Terminal {
     }
 }
 
-/// The prompt for the answer.
+/// The prompt for the answer to a question that was shown before.
 pub(crate) const PROMPT: &str = "Allow? [y]es, [n]o, [a]lways, or type a reason to refuse: ";
+
+/// Returns the prompt for the answer. It names the calls that "always" would allow.
+pub(crate) fn prompt(request: &ApprovalRequest) -> String {
+    PROMPT.replace("[a]lways", &format!("[a]lways {}", scope_of_always(request)))
+}
+
+/// Returns the calls that "always" would allow for the rest of the session.
+pub(crate) fn scope_of_always(request: &ApprovalRequest) -> &'static str {
+    if request.detail["command"].is_string() {
+        "this command here"
+    } else if request.detail["paths"].is_array() {
+        "this file"
+    } else {
+        "this tool"
+    }
+}
 
 /// Prints `text` and returns the next line of standard input, `None` at its end.
 ///
@@ -287,7 +312,7 @@ pub(crate) fn approval(line: &str) -> Option<Approval> {
 
 /// Returns the question and the prompt for the answer.
 fn prompted(request: &ApprovalRequest) -> String {
-    question(request) + "\n" + PROMPT
+    question(request) + "\n" + &prompt(request)
 }
 
 /// A question with more lines tells their number, because the first ones may have left the screen.
@@ -309,6 +334,7 @@ pub(crate) fn question(request: &ApprovalRequest) -> String {
         (None, Some(diff)) => {
             lines.push(format!("? {} wants to make this change:", request.tool_name));
             lines.extend(diff.lines().map(|line| format!("    {line}")));
+            lines.extend(is_protected(request, &[]).then(|| format!("  ({PROTECTED})")));
         }
         (None, None) => {
             lines.push(format!("? {} wants to run with:", request.tool_name));
@@ -374,8 +400,9 @@ mod tests {
             let target = Target { paths: vec![path.to_owned()], ..Target::default() };
             policy(settings).unwrap().decide(&["write_file"], ToolEffect::Writes, &target).action
         };
-        for settings in [Settings::default(), Settings::of_rules("write_file", "", ""), Settings::of_rules("*", "", "")]
-        {
+        // Only a rule that names a protected file allows it.
+        for allow in ["", "write_file", "*", "edit:*", "edit:**", "edit:src/**\nedit:*.json\nwrite_file:.git*"] {
+            let settings = Settings::of_rules(allow, "", "");
             for path in [
                 ".git/hooks/post-commit",
                 ".git/config",
@@ -389,6 +416,17 @@ mod tests {
                 ".husky/pre-commit",
                 ".idea/workspace.xml",
                 ".vscode/tasks.json",
+                ".vscode/mcp.json",
+                "x.code-workspace",
+                ".Zed/tasks.json",
+                ".devcontainer/devcontainer.json",
+                ".mise.toml",
+                ".exrc",
+                ".hg/hgrc",
+                "lefthook.yml",
+                ".claude/settings.json",
+                ".mcp.json",
+                "t/HEAD",
                 ".gitmodules",
             ] {
                 assert_eq!(write(&settings, path), Action::Ask, "{path}");
@@ -400,6 +438,12 @@ mod tests {
         let settings = Settings::of_rules("write_file:.git/info/exclude", "", "write_file:.husky/**");
         assert_eq!(write(&settings, ".git/info/exclude"), Action::Allow);
         assert_eq!(write(&settings, ".git/config"), Action::Ask);
+        let own =
+            Settings { git_directories: vec!["data".to_owned(), "tools/hooks".to_owned()], ..Settings::default() };
+        for path in ["data/config", "tools/hooks/pre-commit", "tools/hooks"] {
+            assert_eq!(write(&own, path), Action::Ask, "{path}");
+        }
+        assert_eq!(write(&own, "tools/a"), Action::Allow);
         assert_eq!(write(&settings, ".husky/pre-commit"), Action::Deny);
         let target = Target { paths: vec![".git/config".to_owned()], ..Target::default() };
         let read = policy(&settings).unwrap().decide(&["read_file"], ToolEffect::Reads, &target);
@@ -458,6 +502,9 @@ mod tests {
             advice(settings, &ApprovalRequest { tool_name: tool.to_owned(), ..request(detail) })
         };
         assert_eq!(edit("write_file", ".envrc", &plain), Ok(vec!["--allow 'write_file:.envrc'".to_owned()]));
+        let resolved = json!({ "fileDiff": "+a\n", "filePath": "a/../link/x", "paths": [".git/x"] });
+        let resolved = ApprovalRequest { tool_name: "write_file".to_owned(), ..request(resolved) };
+        assert_eq!(advice(&plain, &resolved), Ok(vec!["--allow 'write_file:.git/x'".to_owned()]));
         assert_eq!(edit("Bash", ".envrc", &plain), Ok(vec!["--allow 'apply_patch:.envrc'".to_owned()]));
         let moved = json!({ "from": ".git/config", "to": "cfg" });
         let detail = json!({ "fileDiff": "+a\n", "filePath": "cfg" });
@@ -471,17 +518,22 @@ mod tests {
     #[test]
     fn the_question_shows_what_would_happen_and_nothing_is_hidden() {
         let detail = json!({"command": "make\n\u{1b}[2Jrm -rf /", "workingDir": "src", "description": "Build"});
-        let expected = format!("? shell wants to run in src:\n    make\n    \\u{{1b}}[2Jrm -rf /\n  (Build)\n{PROMPT}");
+        let ending = |scope: &str| format!("Allow? [y]es, [n]o, [a]lways {scope}, or type a reason to refuse: ");
+        let expected = "? shell wants to run in src:\n    make\n    \\u{1b}[2Jrm -rf /\n  (Build)\n".to_owned();
+        let expected = expected + &ending("this command here");
         assert_eq!(prompted(&request(detail)), expected);
         let hidden = question(&request(json!({"command": "r\u{200b}m\u{200d} x\u{e0041}"})));
         assert!(hidden.ends_with("    r\\u{200b}m\\u{200d} x\\u{e0041}"), "{hidden}");
         let long = question(&request(json!({"command": "echo\n".repeat(400)})));
         assert!(long.ends_with("    echo\n  (400 lines; scroll up to read all)"), "{long}");
-        let expected = format!("? shell wants to make this change:\n    -a\n    +b\n{PROMPT}");
+        let expected = format!("? shell wants to make this change:\n    -a\n    +b\n{}", ending("this tool"));
         assert_eq!(prompted(&request(json!({"fileDiff": "-a\n+b\n"}))), expected);
+        let protected = prompted(&request(json!({"fileDiff": "+b\n", "paths": [".git/hooks/a"]})));
+        assert!(protected.contains("    +b\n  (Such a file is asked about because programs"), "{protected}");
+        assert!(protected.ends_with(&ending("this file")), "{protected}");
         assert_eq!(
             prompted(&request(Value::Null)),
-            format!("? shell wants to run with:\n    command: x\n    n: 3\n{PROMPT}")
+            format!("? shell wants to run with:\n    command: x\n    n: 3\n{}", ending("this tool"))
         );
     }
 

@@ -12,6 +12,7 @@ mod model_question;
 mod output;
 mod place;
 mod project;
+mod protected;
 mod provider;
 mod run;
 mod saved_sessions;
@@ -41,11 +42,20 @@ use commands::{
     truncate, undo,
 };
 
+/// Hides the environment of this process from programs of the same user, such as the commands that an agent runs: it holds
+/// the keys of providers.
+fn protect_keys() {
+    // Without this protection the program works all the same. It has no effect on programs of the administrator.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
 fn main() -> ExitCode {
     let cli = match arranged(std::env::args_os().collect()) {
         Ok(args) => Cli::parse_from(args),
         Err(failure) => return failure.report(),
     };
+    protect_keys();
     signals::watch();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -194,7 +194,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             EventKind::AssistantTextEnd { .. } => self.line_start()?,
             EventKind::ToolCallStart { tool_name, arguments, .. } => {
                 self.line_start()?;
-                writeln!(self.progress(), "→ {tool_name} {}", target(arguments))?;
+                writeln!(self.progress(), "→ {tool_name} {}", visible(&target(arguments)))?;
             }
             EventKind::ToolCallOutputDelta { delta, .. } => {
                 delta.split_inclusive('\n').try_for_each(|piece| self.command_output(piece))?;
@@ -220,7 +220,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             EventKind::SubagentEvent { agent_id, event } => {
                 if let EventKind::ToolCallStart { tool_name, arguments, .. } = &**event {
                     self.line_start()?;
-                    writeln!(self.progress(), "  [{agent_id}] → {tool_name} {}", target(arguments))?;
+                    writeln!(self.progress(), "  [{agent_id}] → {tool_name} {}", visible(&target(arguments)))?;
                 }
             }
             EventKind::SubagentEnd { agent_id, status, output, .. } => {

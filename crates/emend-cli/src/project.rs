@@ -513,7 +513,8 @@ impl Project {
         };
         let noun = if n_hunks == 1 { "hunk" } else { "hunks" };
         (n_hunks > 0).then(|| {
-            let paths = named.join(", ");
+            // A line break in a name must not look like a line of this program.
+            let paths = visible::visible(&named.join(", "));
             format!("{n_hunks} pending {noun} of {paths}{more}; the run works on the pending text; to decide: {review}")
         })
     }

@@ -124,7 +124,7 @@ fn exit_code(code: Code) -> ExitCode {
 /// Prints how many hunks wait for review, if any.
 fn note_review(setup: &Setup) -> Result<(), Failure> {
     if let Some(waiting) = setup.project.waiting() {
-        writeln!(std::io::stderr(), "emend: {waiting}; to decide: emend review")?;
+        writeln!(visible::stderr(), "emend: {waiting}; to decide: emend review")?;
     }
     Ok(())
 }

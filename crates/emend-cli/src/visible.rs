@@ -1,7 +1,8 @@
 //! Text from models, commands and files, made safe for a terminal.
 //!
-//! A control character can set the title, move the cursor or hide a part of the output. Output to a file or a program
-//! stays as it is.
+//! A control character can set the title, move the cursor or hide a part of the output. Data for programs, such as a diff
+//! or an answer, stays as it is where standard output is not a terminal. Text for people is made safe everywhere: a pipe
+//! or a log can lead to a terminal.
 
 use std::io::{self, IsTerminal as _, StderrLock, StdoutLock, Write};
 
@@ -91,9 +92,14 @@ pub(crate) fn stdout() -> Guarded<StdoutLock<'static>> {
     Guarded::new(io::stdout().lock(), io::stdout().is_terminal())
 }
 
-/// Returns standard error, made safe if it is a terminal.
+/// Returns standard output for a text that only people read, made safe.
+pub(crate) fn listing() -> Guarded<StdoutLock<'static>> {
+    Guarded::new(io::stdout().lock(), true)
+}
+
+/// Returns standard error, made safe.
 pub(crate) fn stderr() -> Guarded<StderrLock<'static>> {
-    Guarded::new(io::stderr().lock(), io::stderr().is_terminal())
+    Guarded::new(io::stderr().lock(), true)
 }
 
 impl<W: Write> Write for Guarded<W> {

@@ -1,6 +1,8 @@
 //! Finds the repository of a directory, and reads its state for the system prompt by running git. Nothing here changes a
 //! repository.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,6 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use emend_agent::environment::GitSnapshot;
+
+use crate::git_config;
 
 /// Time limit for each git command. In a huge repository the prompt lacks what git could not answer in time.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -58,14 +62,109 @@ pub(crate) fn snapshot(root: &Path) -> Option<GitSnapshot> {
 }
 
 fn look(root: &Path, patience: Duration) -> Option<GitSnapshot> {
+    let repository = Repository::of(root, patience)?;
     // Both commands run at the same time because the user waits for both. If `status` fails there is no repository; if
     // `log` fails the prompt lacks the commits.
     thread::scope(|scope| {
-        let commits = scope.spawn(|| ask(root, patience, &["log", COMMITS, "--format=%s", "--no-show-signature"]));
-        let status = ask(root, patience, &["status", "--porcelain=v1", "--branch", "--untracked-files=normal"])?;
+        let commits = scope.spawn(|| repository.ask(&["log", COMMITS, "--format=%s", "--no-show-signature"]));
+        let status = [
+            "status",
+            "--porcelain=v1",
+            "--branch",
+            "--untracked-files=normal",
+            // Git would run inside submodules, with their settings.
+            "--ignore-submodules=dirty",
+        ];
+        let status = repository.ask(&status)?;
         let commits = commits.join().ok().flatten().unwrap_or_default();
         Some(parse(&status, &commits))
     })
+}
+
+/// Returns the directories of a project in which git reads settings or hooks, besides `.git`: relative to `root`, with `/`
+/// between the names.
+#[must_use]
+pub fn settings_directories(root: &Path) -> Vec<String> {
+    if root.join(".git").symlink_metadata().is_err() {
+        return Vec::new();
+    }
+    let Ok(root) = root.canonicalize() else { return Vec::new() };
+    let ask = |arguments: &[&str]| ask(&root, PATIENCE, &BTreeMap::new(), arguments);
+    let hooks = ask(&["config", "--path", "--get", "core.hooksPath"]);
+    let places = ask(&["rev-parse", "--git-dir", "--git-common-dir"]);
+    let named = hooks.iter().chain(&places).flat_map(|answer| answer.lines());
+    let below = named.filter_map(|place| {
+        let place = root.join(place);
+        // A directory for hooks may not exist yet.
+        let place = place.canonicalize().unwrap_or(place);
+        let place = place.strip_prefix(&root).ok()?;
+        let names: Option<Vec<&str>> = place.components().map(|part| part.as_os_str().to_str()).collect();
+        Some(names?.join("/")).filter(|place| !place.is_empty() && place != ".git")
+    });
+    below.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// A repository whose files belong to the project that names it.
+struct Repository<'a> {
+    root: &'a Path,
+    patience: Duration,
+    /// Settings in the environment, which override those of the repository.
+    variables: BTreeMap<OsString, OsString>,
+}
+
+impl<'a> Repository<'a> {
+    /// Returns the repository that contains `root`, an existing directory.
+    ///
+    /// `None` if its files are elsewhere and do not name the project: a `.git` file, a setting or a link that came with
+    /// the project's files must not show another repository of the user to the provider.
+    fn of(root: &'a Path, patience: Duration) -> Option<Self> {
+        let ask = |arguments: &[&str]| ask(root, patience, &BTreeMap::new(), arguments);
+        let places = ask(&["rev-parse", "--show-toplevel", "--git-dir", "--git-common-dir"])?;
+        let places: Vec<PathBuf> =
+            places.lines().map(|line| root.join(line).canonicalize()).collect::<Result<_, _>>().ok()?;
+        let [top, own, common] = &places[..] else { return None };
+        if !root.canonicalize().is_ok_and(|root| root.starts_with(top)) {
+            return None;
+        }
+        let settings = ask(&["config", "--null", "--list"])?;
+        let settings: Vec<(&str, &str)> =
+            settings.split('\0').filter_map(|entry| entry.split_once('\n').or(Some((entry, "")))).collect();
+        // The main repository of a worktree knows its worktrees, and that of a submodule the directory of its files.
+        let names_back = || {
+            let is_top = |place: PathBuf| place.canonicalize().is_ok_and(|place| place == *top);
+            let worktree = std::fs::read_to_string(own.join("gitdir")).ok();
+            let worktree =
+                worktree.is_some_and(|file| Path::new(file.trim()).parent().is_some_and(|top| is_top(top.into())));
+            let of_settings = settings.iter().rfind(|(key, _)| *key == "core.worktree");
+            worktree || of_settings.is_some_and(|(_, place)| is_top(own.join(place)))
+        };
+        let is_at_home = own.starts_with(top) || names_back();
+        let is_whole = common.starts_with(top) || own.starts_with(common);
+        let stays = |inside: &Path, name: &str| match inside.join(name).canonicalize() {
+            Ok(place) => place.starts_with(inside),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        let has_links =
+            !stays(own, "HEAD") || ["refs", "objects", "packed-refs"].iter().any(|name| !stays(common, name));
+        if !is_at_home || !is_whole || has_links {
+            return None;
+        }
+        // Filters are programs that git runs to compare a file with the commit. Without them, some files may count as
+        // changed that are not.
+        let filters = settings.iter().filter_map(|(key, _)| {
+            let (name, setting) = key.strip_prefix("filter.")?.rsplit_once('.')?;
+            (!name.is_empty()).then_some((*key, if setting == "required" { "false" } else { "" }))
+        });
+        let filters: Vec<(&str, &str)> = filters.collect();
+        let mut variables = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_CONFIG_"));
+        let mut variables: BTreeMap<_, _> = variables.by_ref().collect();
+        git_config::add(&mut variables, &filters);
+        Some(Self { root, patience, variables })
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Option<String> {
+        ask(self.root, self.patience, &self.variables, arguments)
+    }
 }
 
 fn parse(status: &str, commits: &str) -> GitSnapshot {
@@ -91,12 +190,21 @@ fn branch_of(head: &str) -> Option<String> {
 }
 
 /// Runs git and returns its output; `None` if it fails, exceeds `patience` or prints something that is not UTF-8.
-fn ask(root: &Path, patience: Duration, arguments: &[&str]) -> Option<String> {
+fn ask(
+    root: &Path,
+    patience: Duration,
+    variables: &BTreeMap<OsString, OsString>,
+    arguments: &[&str],
+) -> Option<String> {
     let mut child = Command::new("git")
         .arg("-C")
         .arg(root)
         // A project's own settings must not run programs because someone asked for its state.
         .args(["-c", "core.fsmonitor=false", "-c", "log.showSignature=false", "--no-optional-locks", "--no-pager"])
+        .envs(variables)
+        // Objects that are missing here are not fetched: the repository names the program for that.
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_ALLOW_PROTOCOL", "none")
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -211,15 +319,104 @@ mod tests {
     #[test]
     fn reading_the_state_runs_no_program_of_the_project() {
         let around = TempDir::new().unwrap();
+        let (root, sub) = (around.path().join("p"), around.path().join("sub"));
+        let ran = around.path().join("ran");
+        fs::create_dir(&sub).unwrap();
+        fs::write(sub.join("s.txt"), "1\n").unwrap();
+        assert!(git(&sub, &["init"]) && git(&sub, &["add", "."]) && git(&sub, &["commit", "-m", "a"]));
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("a.txt"), "1\n").unwrap();
+        let source = sub.to_str().unwrap();
+        let add = ["-c", "protocol.file.allow=always", "submodule", "add", source, "sub"];
+        assert!(git(&root, &["init"]) && git(&root, &add));
+        assert!(git(&root, &["add", "."]) && git(&root, &["commit", "-m", "a"]));
+        let program = format!("touch {}; cat", ran.display());
+        for place in [root.clone(), root.join("sub")] {
+            for (key, program) in [
+                ("core.fsmonitor", format!("touch {}; false", ran.display())),
+                ("filter.a=b.clean", program.clone()),
+                ("filter.p.process", program.clone()),
+                ("filter.p.required", "true".to_owned()),
+            ] {
+                assert!(git(&place, &["config", key, &program]));
+            }
+            let file = if place == root { "a.txt" } else { "s.txt" };
+            fs::write(place.join(file), "2\n").unwrap();
+        }
+        fs::write(root.join(".gitattributes"), "*.txt filter=a=b\n*.bin filter=p\n").unwrap();
+        fs::write(root.join(".git/modules/sub/info/attributes"), "*.txt filter=a=b\n").unwrap();
+        let check = |what: &str| {
+            assert_eq!(look(&root, LONG).and_then(|found| found.n_changed), Some((1, 1)), "{what}");
+            assert!(!ran.exists(), "{what}");
+            // Positive control: without our settings, git runs the program.
+            assert!(git(&root, &["status"]));
+            assert!(ran.exists(), "{what}");
+            fs::remove_file(&ran).unwrap();
+        };
+        check("fsmonitor");
+        for place in [&root, &root.join("sub")] {
+            assert!(git(place, &["config", "--unset", "core.fsmonitor"]));
+        }
+        fs::write(root.join("a.txt"), "3\n").unwrap();
+        check("filters");
+        assert!(git(&root, &["config", "--unset", "filter.a=b.clean"]));
+        fs::write(root.join("sub/s.txt"), "3\n").unwrap();
+        check("filters of a submodule");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_of_a_project_show_no_other_repository() {
+        let around = TempDir::new().unwrap();
+        let (secret, root) = (around.path().join("secret"), around.path().join("p"));
+        for place in [&secret, &root] {
+            fs::create_dir(place).unwrap();
+            assert!(git(place, &["init"]) && git(place, &["commit", "--allow-empty", "-m", "Subject"]));
+        }
+        let commits = |root: &Path| look(root, LONG).map(|found| found.recent_commits);
+        assert_eq!(commits(&root), Some(vec!["Subject".to_owned()]));
+        // The main repository of a worktree knows it.
+        let tree = around.path().join("tree");
+        assert!(git(&secret, &["worktree", "add", tree.to_str().unwrap()]));
+        assert_eq!(commits(&tree), Some(vec!["Subject".to_owned()]));
+
+        let of_secret = secret.join(".git");
+        let file = root.join(".git");
+        let kept = around.path().join("kept");
+        fs::rename(&file, &kept).unwrap();
+        fs::write(&file, format!("gitdir: {}\n", of_secret.display())).unwrap();
+        assert_eq!(commits(&root), None, "a file that names it");
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(&of_secret, &file).unwrap();
+        assert_eq!(commits(&root), None, "a link");
+        fs::remove_file(&file).unwrap();
+        fs::rename(&kept, &file).unwrap();
+        fs::write(file.join("commondir"), of_secret.to_str().unwrap()).unwrap();
+        assert_eq!(commits(&root), None, "a common directory");
+        fs::remove_file(file.join("commondir")).unwrap();
+        for name in ["refs", "objects"] {
+            fs::remove_dir_all(file.join(name)).unwrap();
+            std::os::unix::fs::symlink(of_secret.join(name), file.join(name)).unwrap();
+        }
+        assert_eq!(commits(&root), None, "links to its parts");
+        fs::remove_dir_all(&file).unwrap();
+        assert!(git(&root, &["init"]) && git(&root, &["config", "core.worktree", secret.to_str().unwrap()]));
+        assert_eq!(commits(&root), None, "files elsewhere");
+    }
+
+    #[test]
+    fn the_directories_of_settings_and_hooks_are_found() {
+        let around = TempDir::new().unwrap();
         let root = around.path();
+        assert!(settings_directories(root).is_empty(), "no repository");
         assert!(git(root, &["init"]));
-        let ran = root.join("ran");
-        let hook = format!("touch {}; false", ran.display());
-        assert!(git(root, &["config", "core.fsmonitor", &hook]));
-        assert!(look(root, LONG).is_some());
-        assert!(!ran.exists());
-        // Positive control: without our settings, `git status` runs the program.
-        assert!(git(root, &["status"]));
-        assert!(ran.exists());
+        assert!(settings_directories(root).is_empty());
+        assert!(git(root, &["config", "core.hooksPath", "tools/hooks"]));
+        assert_eq!(settings_directories(root), ["tools/hooks"]);
+        assert!(
+            git(root, &["config", "core.hooksPath", "/etc/hooks"])
+                && git(root, &["init", "--separate-git-dir", "data"])
+        );
+        assert_eq!(settings_directories(root), ["data"]);
     }
 }

@@ -7,6 +7,7 @@ mod clock;
 mod commit;
 mod files;
 mod git;
+mod git_config;
 mod growing_document;
 #[cfg(unix)]
 mod keep;
@@ -33,7 +34,7 @@ mod under_way;
 
 pub use clock::{OsRandom, SystemClock};
 pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
-pub use git::project_root;
+pub use git::{project_root, settings_directories};
 pub use growing_document::GrowingDocument;
 #[cfg(unix)]
 pub use local::IndexFigures;

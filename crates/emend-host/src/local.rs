@@ -46,6 +46,7 @@ use scratch::Scratch;
 
 use crate::commit::CommitError;
 use crate::files::{RootFiles, with_slashes};
+use crate::git_config;
 #[cfg(unix)]
 use crate::keep::Keeper;
 use crate::process::{self, EnvPolicy, Processes, Sandbox, SpawnOptions};
@@ -409,9 +410,11 @@ impl ExecutionEnvironment for LocalEnvironment {
     ) -> BoxFuture<'a, Result<ExecResult, EnvError>> {
         #[cfg(unix)]
         let shared = self.copy_keeper.as_ref().and_then(LocalCopyKeeper::shared);
+        let mut variables = self.variables.of(std::env::vars_os());
+        git_config::add_for_commands(&mut variables);
         let options = SpawnOptions {
             root: self.files.real_root(),
-            variables: self.variables.of(std::env::vars_os()),
+            variables,
             #[cfg(unix)]
             mark: self.keeper.as_ref().or(shared).map(LocalKeeper::mark),
             sandbox: self.sandbox.as_ref(),

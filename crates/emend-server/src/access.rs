@@ -7,6 +7,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use axum::http::Uri;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::ServerConfig;
@@ -29,7 +30,12 @@ fn text(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<&str> {
 }
 
 /// Checks the headers `Host` and `Origin`. Returns the origin if it is a listed one.
-pub(crate) fn check(config: &ServerConfig, headers: &HeaderMap) -> Result<Option<String>, Denied> {
+///
+/// A request line can name a host, too. Proxies go by that name.
+pub(crate) fn check(config: &ServerConfig, uri: &Uri, headers: &HeaderMap) -> Result<Option<String>, Denied> {
+    if uri.authority().is_some_and(|named| !is_own(config, named.as_str())) {
+        return Err(Denied::Host);
+    }
     let is_twice = |name| headers.get_all(name).iter().nth(1).is_some();
     if is_twice(header::HOST) || is_twice(header::ORIGIN) {
         return Err(Denied::Twice);

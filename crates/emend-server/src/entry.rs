@@ -30,7 +30,7 @@ async fn entry(State(state): State<ServerState>, request: Request<Body>) -> Resp
     let began = Instant::now();
     let id = request_id(inner, request.headers());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let checked = access::check(&inner.config, request.headers());
+    let checked = access::check(&inner.config, request.uri(), request.headers());
     let is_preflight = method == Method::OPTIONS;
     let Answer { operation, mut response } = match &checked {
         Ok(Some(_)) if is_preflight => Answer::new("Preflight", Response::new(Body::empty())),

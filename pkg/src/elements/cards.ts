@@ -9,8 +9,10 @@ const TELLING = ["command", "fileDiff"];
 
 /** Creates the card of a tool call that needs the user's decision. It shows all of the call. */
 export function approvalCard(request: ApprovalRequest, answer: (answer: ApprovalAnswer) => void): HTMLElement {
-  const card = newCard(`The agent wants to call ${request.tool_name}.`);
   const detail = request.detail ?? {};
+  const directory = detail["workingDir"];
+  const place = typeof directory === "string" && directory !== "." ? ` in ${directory}` : "";
+  const card = newCard(`The agent wants to call ${request.tool_name}${place}.`);
   for (const name of TELLING) if (typeof detail[name] === "string") card.append(block(name, detail[name]));
   const rest = JSON.stringify(request.arguments, null, 2) ?? "";
   const all = make("details", "", make("summary", "", "All arguments"), block("All arguments", rest));
@@ -19,9 +21,16 @@ export function approvalCard(request: ApprovalRequest, answer: (answer: Approval
   card.append(all);
   const button = (text: string, given: ApprovalAnswer): HTMLButtonElement =>
     makeButton("choice", text, `${text}: ${revealed(request.tool_name)}`, () => answer(given));
-  const buttons = [button("Allow", "allow"), button("Always allow", "always"), button("Deny", "deny")];
+  const scope = scopeOfAlways(detail);
+  const buttons = [button("Allow", "allow"), button(`Always allow ${scope}`, "always"), button("Deny", "deny")];
   card.append(make("div", "choices", ...buttons));
   return card;
+}
+
+/** Returns the calls that "always" would allow for the rest of the session. */
+function scopeOfAlways(detail: Readonly<Record<string, unknown>>): string {
+  if (typeof detail["command"] === "string") return "this command here";
+  return Array.isArray(detail["paths"]) ? "this file" : "this tool";
 }
 
 function block(name: string, text: string): HTMLElement {

@@ -21,6 +21,8 @@ export function Approval({ entry }: { entry: ApprovalEntry }) {
   const reason = useSignal("");
   const { callId, name, decision } = entry;
   const what = subject(entry);
+  const { workingDir } = { ...entry.detail } as { workingDir?: unknown };
+  const place = typeof workingDir === "string" && workingDir !== "." ? ` in ${reveal(workingDir)}` : "";
   if (decision !== null) {
     return (
       <div class="entry end">
@@ -51,6 +53,7 @@ export function Approval({ entry }: { entry: ApprovalEntry }) {
     >
       <p class="card-title">
         <Icon name="warning" size={14} /> The assistant wants to use {name}
+        {place}
       </p>
       <pre>{reveal(what)}</pre>
       <input
@@ -68,7 +71,7 @@ export function Approval({ entry }: { entry: ApprovalEntry }) {
           Allow <kbd>y</kbd>
         </button>
         <button class="button small" type="button" onClick={decide("always")}>
-          Always <kbd>a</kbd>
+          Always {scopeOfAlways(entry)} <kbd>a</kbd>
         </button>
         <button class="button small" type="button" onClick={decide("deny")}>
           Refuse <kbd>n</kbd>
@@ -76,6 +79,13 @@ export function Approval({ entry }: { entry: ApprovalEntry }) {
       </div>
     </div>
   );
+}
+
+/** Returns the calls that "always" would allow for the rest of the conversation. */
+function scopeOfAlways({ detail }: ApprovalEntry): string {
+  const { command, paths } = { ...detail } as { command?: unknown; paths?: unknown };
+  if (typeof command === "string") return "this command here";
+  return Array.isArray(paths) ? "this file" : "this tool";
 }
 
 /** Returns what a call would do: its command, or its arguments. */

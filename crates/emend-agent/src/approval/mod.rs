@@ -55,7 +55,8 @@ pub struct ApprovalRequest {
 pub enum Approval {
     /// The call may run.
     Allow,
-    /// The call may run, and for the rest of the session so may the same command or any call of the same tool.
+    /// The call may run, and for the rest of the session so may similar calls: the same command in the same directory;
+    /// calls of the same tool on the same files, if the rule that asked is about some files; or any call of the tool.
     AllowAlways,
     /// The call may not run.
     Deny {

@@ -246,6 +246,13 @@ pub struct Verdict {
     pub rule: Option<String>,
 }
 
+impl Verdict {
+    /// Returns whether the rule is about some commands or paths only.
+    pub(crate) fn is_about_some(&self) -> bool {
+        self.rule.as_ref().is_some_and(|rule| rule.contains(':'))
+    }
+}
+
 /// Ordered rules: the first that matches decides. A call with several files or commands gets the strictest of their
 /// decisions.
 #[derive(Clone, Debug, Default)]
@@ -267,7 +274,9 @@ impl Policy {
         let parts = parts(target);
         // Every call has at least one part.
         let verdicts = parts.into_iter().map(|part| self.decide_part(names, effect, part));
-        let strictest = verdicts.reduce(|a, b| if b.action > a.action { b } else { a });
+        // Among equal decisions that of a rule about some paths counts: a permission must not go beyond it.
+        let rank = |verdict: &Verdict| (verdict.action, verdict.is_about_some());
+        let strictest = verdicts.reduce(|a, b| if rank(&b) > rank(&a) { b } else { a });
         strictest.unwrap_or(Verdict { action: self.otherwise, rule: None })
     }
 

@@ -29,6 +29,7 @@ const RETRY_MS: u64 = 250;
 pub(super) async fn serve(inner: Shared<Inner>, jobs: Shared<dyn Jobs>) {
     let mut has_work = true;
     let mut looked_at = inner.clock.now_ms();
+    let looking = Shared::new(());
     while !*inner.is_closing.lock() {
         let freed = inner.freed.listen();
         if has_work {
@@ -38,17 +39,30 @@ pub(super) async fn serve(inner: Shared<Inner>, jobs: Shared<dyn Jobs>) {
             Either::Left((woken, _)) => {
                 inner.hub.notify();
                 look_after(&inner, &woken).await;
-                let now = inner.clock.now_ms();
-                if woken.sessions.is_none() && now.saturating_sub(looked_at) >= LOOK_RENEWALS * jobs.renewal_ms() {
-                    looked_at = now;
-                    // A server that was killed between two jobs has not started the second. An error shows at the next look.
-                    drop(start_waiting(&inner).await);
-                }
                 woken.has_work
             }
             Either::Right(_) => true,
         };
+        let now = inner.clock.now_ms();
+        let is_due = now.saturating_sub(looked_at) >= LOOK_RENEWALS * jobs.renewal_ms();
+        if is_due && Shared::strong_count(&looking) == 1 {
+            looked_at = now;
+            look(&inner, Shared::clone(&looking));
+        }
     }
+}
+
+/// Starts instructions that wait without a server: one that was killed between two jobs has not started the second.
+///
+/// This is a task of its own, because the claims of this server must not wait for a session that another one holds.
+/// `looking` lives as long as the task.
+fn look(inner: &Shared<Inner>, looking: Shared<()>) {
+    let owned = Shared::clone(inner);
+    inner.host.spawn(Box::pin(async move {
+        // An error shows at the next look.
+        drop(start_waiting(&owned).await);
+        drop(looking);
+    }));
 }
 
 /// Claims as many jobs as this server can run, and starts them.

@@ -2,11 +2,18 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// A permission for the rest of the session: for a command, or for a tool without commands.
+use serde_json::Value;
+
+/// A permission for the rest of the session: for a command in a directory, for a tool on some files, or for all calls of
+/// a tool without commands.
 #[derive(PartialEq, Eq)]
 pub(in crate::session) struct Grant {
     pub(in crate::session) tool: String,
     pub(in crate::session) command: Option<String>,
+    /// The directory in which the command runs.
+    pub(in crate::session) working_dir: Option<Value>,
+    /// The files, if the rule that asks is about some files only: the user saw these and no others.
+    pub(in crate::session) paths: Vec<String>,
 }
 
 /// The queue of approval requests and the permissions of the user. A session shares it with its subagents, because they

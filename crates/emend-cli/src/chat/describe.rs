@@ -4,7 +4,7 @@ use emend_agent::approval::ApprovalRequest;
 use emend_agent::error_code::Code;
 use emend_agent::event::{ErrorInfo, EventKind};
 
-use crate::approve::question;
+use crate::approve::{question, scope_of_always};
 use crate::output::{REPEATS, exit_of_command, failure_of_call, first_line, limit_reached, target};
 use crate::style::{self, Painter, Style};
 use crate::text_diff;
@@ -14,12 +14,12 @@ use crate::wrap::{columns, truncated};
 const NARROW: usize = 60;
 
 /// Returns the prompt for the answer to an approval question.
-pub(super) fn answer_prompt(request: &ApprovalRequest, width: usize) -> &'static str {
-    match (shows_diff(request), width < NARROW) {
-        (true, false) => "[y]es, [n]o, [a]lways, [d]iff, or a reason to refuse: ",
-        (false, false) => "[y]es, [n]o, [a]lways, or a reason to refuse: ",
-        (true, true) => "y/n/a/d or reason: ",
-        (false, true) => "y/n/a or reason: ",
+pub(super) fn answer_prompt(request: &ApprovalRequest, width: usize) -> String {
+    let diff = if shows_diff(request) { ", [d]iff" } else { "" };
+    match width < NARROW {
+        true if diff.is_empty() => "y/n/a or reason: ".to_owned(),
+        true => "y/n/a/d or reason: ".to_owned(),
+        false => format!("[y]es, [n]o, [a]lways {}{diff}, or a reason to refuse: ", scope_of_always(request)),
     }
 }
 

@@ -313,7 +313,7 @@ impl<'a, O: Write> RunView<'a, O> {
         let lines = question_lines(&asked.0, self.screen.painter);
         self.screen.print(&lines)?;
         if !self.screen.is_live() {
-            self.screen.write(answer_prompt(&asked.0, self.screen.width()))?;
+            self.screen.write(&answer_prompt(&asked.0, self.screen.width()))?;
         }
         self.asked = Some(asked);
         Ok(())
@@ -347,7 +347,7 @@ impl<'a, O: Write> RunView<'a, O> {
                     self.screen.say(0, &hint, style::YELLOW)?;
                 }
                 if !self.screen.is_live() {
-                    self.screen.write(answer_prompt(&request, self.screen.width()))?;
+                    self.screen.write(&answer_prompt(&request, self.screen.width()))?;
                 }
                 self.asked = Some((request, sender));
             }

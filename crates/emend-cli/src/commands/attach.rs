@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::attach_client::Client;
 use super::attach_question::OpenQuestion;
-use crate::approve::{PROMPT, approval, question};
+use crate::approve::{PROMPT, approval, prompt, question};
 use crate::args::AttachArgs;
 use crate::failure::Failure;
 use crate::signals::CancelOnSignal;
@@ -64,7 +64,7 @@ const WITHOUT_ARGUMENT: [&str; 12] = [
 
 pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode, Failure> {
     join(&args).await?;
-    writeln!(visible::stdout(), "detached; the session goes on at the server")?;
+    writeln!(visible::listing(), "detached; the session goes on at the server")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -279,7 +279,7 @@ impl<'a> Seat<'a> {
             detail: approval["detail"].clone(),
         };
         self.end_line()?;
-        self.print(&format!("{}\n{PROMPT}\n", question(&request)))
+        self.print(&format!("{}\n{}\n", question(&request), prompt(&request)))
     }
 
     /// Shows the pending hunks of the session.
@@ -476,7 +476,7 @@ fn chosen(seen: &[SeenHunk], named: &str) -> Result<Vec<usize>, String> {
 }
 
 fn print_sessions(list: &Value) -> Result<(), Failure> {
-    let mut stdout = visible::stdout();
+    let mut stdout = visible::listing();
     for session in list["sessions"].as_array().into_iter().flatten() {
         let title = session["title"].as_str().filter(|title| !title.is_empty()).unwrap_or("(no title)");
         // Titles come from clients and are one line, on a terminal and in a pipe.

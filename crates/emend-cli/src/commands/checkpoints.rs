@@ -20,7 +20,7 @@ use crate::project::Project;
 use crate::saved_sessions::minute;
 use crate::style::{self, Painter};
 use crate::text_diff;
-use crate::visible::{Guarded, stdout, visible};
+use crate::visible::{Guarded, listing as stdout, visible};
 use crate::wrap::folded;
 
 pub(crate) async fn list(root: &Start, json: bool) -> Result<ExitCode, Failure> {

@@ -19,7 +19,7 @@ pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure
     approve::policy(&settings)?;
     session_config::check(&settings)?;
     let rows = settings.rows();
-    let mut stdout = visible::stdout();
+    let mut stdout = visible::listing();
     if json {
         for SettingRow { name, value, source } in rows {
             stdout.write_json(&json!({ "name": name, "value": value, "source": source.to_string() }).to_string())?;

@@ -33,7 +33,7 @@ mod with_postgres {
     pub(crate) async fn migrate(url: &DatabaseUrl) -> Result<ExitCode, Failure> {
         let address = Address::parse(&url.0).map_err(failed)?;
         let done = emend_postgres::migrate(&address).await.map_err(failed)?;
-        let mut stdout = visible::stdout();
+        let mut stdout = visible::listing();
         match done.from {
             from if from == done.to => writeln!(stdout, "{address} has version {} already", done.to)?,
             0 => writeln!(stdout, "{address} has version {} now", done.to)?,

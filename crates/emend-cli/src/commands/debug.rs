@@ -40,7 +40,7 @@ pub(crate) fn encode(args: &EncodeArgs) -> Result<ExitCode, Failure> {
     let http = adapter.encode(&request, !args.whole).map_err(|error| refused(&error))?;
     for warning in adapter.warnings(&request) {
         // If standard error is closed the warning is lost. The request is printed all the same.
-        let _ = writeln!(std::io::stderr(), "emend: warning: {}", warning.message);
+        let _ = writeln!(visible::stderr(), "emend: warning: {}", warning.message);
     }
     let headers: Map<String, Value> = http
         .headers

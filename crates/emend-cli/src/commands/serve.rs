@@ -141,7 +141,7 @@ pub(crate) async fn serve_conversation(conversation: Conversation) -> Result<(),
     let (_, left) = futures::join!(serving, joined);
     project.save()?;
     left?;
-    writeln!(visible::stdout(), "the server has stopped; the conversation is saved")?;
+    writeln!(visible::listing(), "the server has stopped; the conversation is saved")?;
     Ok(())
 }
 
@@ -398,7 +398,7 @@ fn web_app(given: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
 
 /// Prints the address. A token that the user has given is not repeated.
 fn announce(place: &Place, address: SocketAddr, token: &Token, is_new: bool) -> Result<(), Failure> {
-    let mut stdout = visible::stdout();
+    let mut stdout = visible::listing();
     let root = place.root().canonicalize().unwrap_or_else(|_| place.root().to_owned());
     writeln!(stdout, "emend serves {} at http://{address}/", root.display())?;
     if is_new {

@@ -60,7 +60,7 @@ async fn list(root: &Start, json: bool, text: Option<&str>, archived: bool) -> R
             saved = search(&store, saved, text).await?;
         }
     }
-    let mut stdout = visible::stdout();
+    let mut stdout = visible::listing();
     if json {
         for mut summary in saved {
             // It imitates another provider's wire format.
@@ -98,7 +98,7 @@ async fn change(
     let mut notes = SessionNotes::load(state.directory())?;
     note(&mut notes, &summary.id);
     notes.save(state.directory())?;
-    let mut stdout = visible::stdout();
+    let mut stdout = visible::listing();
     if json {
         writeln!(stdout, "{}", json!({ what: summary.id }))?;
     } else {
@@ -128,7 +128,7 @@ async fn show(root: &Start, id: &str, json: bool) -> Result<ExitCode, Failure> {
     };
     let text = text.ok_or_else(|| Failure::new(Code::NotFound, "the session was deleted meanwhile"))?;
     let document = read_document(&text)?;
-    let mut stdout = visible::stdout();
+    let mut stdout = visible::listing();
     if json {
         let shown = json!({ "session": document.header, "turns": document.entries, "n_damaged": document.n_damaged });
         stdout.write_json(&shown.to_string())?;
@@ -191,7 +191,7 @@ async fn delete(root: &Start, id: &str, json: bool) -> Result<ExitCode, Failure>
     if notes.titles.remove(&summary.id).is_some() | notes.archived.remove(&summary.id) {
         notes.save(state.directory())?;
     }
-    let mut stdout = visible::stdout();
+    let mut stdout = visible::listing();
     if json {
         writeln!(stdout, "{}", json!({ "deleted": summary.id }))?;
     } else {

@@ -11,7 +11,7 @@ use crate::commands::checkpoints::{Undone, reasons, report};
 use crate::failure::Failure;
 use crate::place::Start;
 use crate::project::{Project, RunNote};
-use crate::visible::{stdout, visible};
+use crate::visible::{listing as stdout, visible};
 
 pub(crate) async fn undo(root: &Start) -> Result<ExitCode, Failure> {
     let project = Project::open(root, Mode::Direct).await?;

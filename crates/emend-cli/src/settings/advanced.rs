@@ -225,7 +225,7 @@ pub(super) static TABLE: [Row; 30] = [
         "Lines of a tool's output that the model sees, e.g. grep=500. Can be given several times",
     ),
     Row {
-        project: ProjectRight::Set,
+        project: ProjectRight::Lower,
         ..row(
             "command_timeout",
             "--command-timeout",

@@ -149,6 +149,19 @@ impl Field for Sourced<Option<Effort>> {
         Ok(())
     }
 
+    fn lower(&mut self, text: &str, source: &Source) -> Result<(), String> {
+        let given: Effort = text.parse()?;
+        // The provider's default is not known.
+        let is_lower = match &self.value {
+            Some(before) => given.rank() < before.rank(),
+            None => ["none", "minimal", "low", "medium"].contains(&given.0.as_str()),
+        };
+        if is_lower {
+            *self = Self { value: Some(given), source: source.clone() };
+        }
+        Ok(())
+    }
+
     fn shown(&self) -> Vec<(Value, Source)> {
         vec![(self.value.as_ref().map(|effort| effort.0.clone()).into(), self.source.clone())]
     }

@@ -93,6 +93,9 @@ impl Settings {
         if let Some(path) = user_file(&variable) {
             settings.read_file(&path, None)?;
         }
+        if place.elsewhere().is_none() {
+            settings.git_directories = emend_host::settings_directories(place.root());
+        }
         for (directory, below) in place.directories() {
             let path = directory.join(PROJECT_FILE);
             refuse_link_to_outside(&path, place.root())?;
@@ -112,7 +115,7 @@ impl Settings {
         }
         for warning in unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
             // A warning is not worth a failure.
-            let _ = writeln!(std::io::stderr(), "emend: warning: {warning}");
+            let _ = writeln!(crate::visible::stderr(), "emend: warning: {warning}");
         }
         Ok(settings)
     }
@@ -177,7 +180,7 @@ impl Settings {
                 let names: Vec<&str> = rows.map(|row| row.name).collect();
                 let names = names.join(", ");
                 return Err(wrong(format!(
-                    "a project file cannot set {name:?}, only {names}; use your own config.toml"
+                    "a project file cannot set {name:?}; use your own config.toml. It can set {names}"
                 )));
             }
             let field = (row.field)(self);
@@ -238,12 +241,17 @@ fn below_root(rule: &str, below: &FilePath) -> Vec<String> {
     if below.is_root() {
         return own();
     }
-    let literal = |char: char| if "*?[]{}!\\".contains(char) { vec!['\\', char] } else { vec![char] };
-    let directory: String = below.as_str().chars().flat_map(literal).collect();
+    let directory = literal_glob(below.as_str());
     let (not, path) = pattern.trim().strip_prefix('!').map_or(("", pattern.trim()), |path| ("!", path));
     let nested = format!("{tool}:{not}{directory}/{}", path.strip_prefix("./").unwrap_or(path));
     // A name stands for files of this name in all directories.
     if not.is_empty() { vec![nested, rule.to_owned()] } else { vec![nested] }
+}
+
+/// Returns a glob that matches this path only.
+pub(crate) fn literal_glob(path: &str) -> String {
+    let literal = |char: char| if "*?[]{}!\\".contains(char) { vec!['\\', char] } else { vec![char] };
+    path.chars().flat_map(literal).collect()
 }
 
 /// Returns the error text for a file that is not TOML: the line, and the parser's reason without the text of the file,
@@ -491,6 +499,26 @@ mod tests {
         assert_eq!((settings.max_tool_rounds.value.0, settings.max_tokens.value.0), (100, 50_000));
         let refused = taken("max_time = \"soon\"", true).unwrap_err();
         assert_eq!(refused, "max_time: expected a time such as 90s, 10m or 1h, 0 for no limit, not \"soon\"");
+    }
+
+    #[test]
+    fn a_projects_file_lowers_what_costs_money_or_time() {
+        let check = |user: &str, project: &str, expected: (Option<&str>, Option<u64>)| {
+            let directory = tempfile::tempdir().unwrap();
+            let mut settings = Settings::default();
+            for (text, below) in [(user, None), (project, Some(&FilePath::root()))] {
+                let path = directory.path().join("file.toml");
+                std::fs::write(&path, text).unwrap();
+                settings.read_file(&path, below).unwrap();
+            }
+            let effort = settings.effort.value.map(|effort| effort.0);
+            assert_eq!((effort.as_deref(), settings.command_timeout.value.ms), expected, "{user} {project}");
+        };
+        let (low, high) = ("effort = \"low\"\ncommand_timeout = \"5s\"", "effort = \"max\"\ncommand_timeout = \"1h\"");
+        check(low, high, (Some("low"), Some(5_000)));
+        check(high, low, (Some("low"), Some(5_000)));
+        check("", "effort = \"max\"", (None, None));
+        check("", "effort = \"medium\"", (Some("medium"), None));
     }
 
     #[test]

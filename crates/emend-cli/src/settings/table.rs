@@ -69,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) routing: Routing,
     /// Whether the user's own files are ignored.
     pub(crate) without_user_files: bool,
+    /// Directories of the project in which git reads settings or hooks, besides `.git`.
+    pub(crate) git_directories: Vec<String>,
 }
 
 /// The right of a project's settings file to set a value. Anyone may have written that file.
@@ -160,12 +162,12 @@ static TABLE: [Row; 20] = [
         name: "effort",
         option: "--effort",
         field: |settings| &mut settings.effort,
-        project: ProjectRight::Set,
+        project: ProjectRight::Lower,
         value_name: "LEVEL",
         requires: None,
         heading: MODEL,
         help: "Reasoning effort of the model. Each model supports only some levels",
-        details: "",
+        details: "A project's file can lower yours, or without one set at most `medium`.",
     },
     Row {
         name: "profile",
@@ -302,8 +304,9 @@ static TABLE: [Row; 20] = [
         details: "By default edits are allowed, and commands (tool `shell`) and web pages are asked about. PATTERN must \
                   match the whole command or file path; `*` matches any text. A command line is allowed if each of its \
                   commands is, also those in loops, functions and `$(...)`. No pattern allows a line that redirects to a \
-                  file, or whose text does not show all that it runs. Can be given several times. `emend tools list` \
-                  lists the tools.",
+                  file, or whose text does not show all that it runs. Files that git, editors and shells run or obey by \
+                  themselves, such as `.git`, hooks, `.vscode` and `.envrc`, are asked about unless PATTERN names \
+                  them. Can be given several times. `emend tools list` lists the tools.",
     },
     Row {
         name: "ask",

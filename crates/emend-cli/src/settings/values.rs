@@ -164,6 +164,11 @@ pub(crate) struct Effort(pub(crate) String);
 
 impl Effort {
     pub(crate) const ALL: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+    /// Returns the position among all efforts, the lowest first.
+    pub(super) fn rank(&self) -> usize {
+        Self::ALL.iter().position(|effort| *effort == self.0).unwrap_or(Self::ALL.len())
+    }
 }
 
 impl FromStr for Effort {

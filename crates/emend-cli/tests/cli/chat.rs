@@ -144,7 +144,7 @@ fn approval_questions_are_answered_in_the_conversation() {
             → shell touch refused
             ? shell wants to run:
                 touch refused
-            [y]es, [n]o, [a]lways, or a reason to refuse: not today
+            [y]es, [n]o, [a]lways this command here, or a reason to refuse: not today
               shell was refused: This call was not allowed and did not run. Reason: not
               today
             touch refused was not run. Reason: not today
@@ -155,7 +155,7 @@ fn approval_questions_are_answered_in_the_conversation() {
             → shell touch x
             ? shell wants to run:
                 touch x
-            [y]es, [n]o, [a]lways, or a reason to refuse: a
+            [y]es, [n]o, [a]lways this command here, or a reason to refuse: a
               exit code N after N.N s
             --- /dev/null
             +++ b/x

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
-use crate::support::{Project, answer_each};
+use crate::support::{Project, answer_each, scripted, serve};
 
 /// Runs the program with these streams on a terminal and the others redirected. Returns what the terminal received.
 fn received(project: &Project, args: &[&str], url: &str, (stdout, stderr): (bool, bool)) -> String {
@@ -75,4 +75,35 @@ fn no_control_character_reaches_a_terminal_whichever_stream_is_redirected() {
     }
     let printed = project.run_with(&run, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]);
     assert!(printed.stdout.contains(HARM), "output to a program is unchanged: {:?}", printed.stdout);
+}
+
+#[test]
+fn text_for_people_is_safe_in_a_pipe_too() {
+    let (project, url) = (Project::new(&[("a.txt", b"a\n")]), model());
+    let run = ["run", "go", "--model", "openai_compatible:m", "--allow", "shell"];
+    let url = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
+    let check = |what: &str, text: &str| {
+        let is_raw = |char: char| char.is_control() && !"\n\t".contains(char) || char == '\u{202e}';
+        assert!(!text.contains(is_raw) && text.contains("\\u{1b}"), "{what}: {text:?}");
+    };
+    let refused = serve(
+        b"HTTP/1.1 400 Bad Request\r\ncontent-length: 44\r\nconnection: close\r\n\r\n{\"error\":{\"message\":\"\\u001b]0;pwned\\u0007\"}}",
+    );
+    let failed = project.run_with(&run, &[("OPENAI_COMPATIBLE_BASE_URL", &refused)]);
+    check("an error of the provider", &failed.stderr);
+    std::fs::write(project.path(".emend.toml"), "deny = [\"shell:\\u001b]0;pwned\\u0007\\u202e\"]\n").unwrap();
+    check("config", &project.run(&["config"]).stdout);
+    project.run_with(&run, &url).assert_ok();
+    check("checkpoints", &project.run(&["checkpoints"]).stdout);
+    let listed = project.run(&["sessions", "list", "--json"]).stdout;
+    let summary: serde_json::Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
+    check("sessions", &project.run(&["sessions", "show", summary["id"].as_str().unwrap()]).stdout);
+    check("undo", &project.run(&["undo"]).stdout);
+    // A line break in a name does not begin a line of this program.
+    let write = ("write_file", json!({ "file_path": "b\nemend: all is well", "content": "x\n" }));
+    let review = ["run", "go", "--model", "openai_compatible:m", "--review"];
+    let outcome = project.run_with(&review, &[("OPENAI_COMPATIBLE_BASE_URL", &scripted(&[write]))]);
+    assert!(outcome.stderr.contains("write_file b\\nemend: all is well"), "{}", outcome.stderr);
+    let outcome = project.run(&["run", "rename x to y"]);
+    assert!(outcome.stderr.contains("1 pending hunk of b\\nemend: all is well;"), "{}", outcome.stderr);
 }

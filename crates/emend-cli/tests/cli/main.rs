@@ -61,6 +61,7 @@ mod patch;
 mod patch_refused;
 #[cfg(test)]
 #[cfg(unix)]
+mod protected;
 mod put_back;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

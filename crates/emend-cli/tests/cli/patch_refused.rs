@@ -82,6 +82,25 @@ fn a_patch_with_one_mismatch_changes_nothing() {
 }
 
 #[test]
+fn a_patch_changes_no_file_of_git() {
+    let words = ["is a file of git, which a patch cannot change"];
+    for path in [".git/hooks/pre-commit", "a/../.git/config", ".GIT/config", "sub/.git"] {
+        let create = format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n");
+        check(&[], &create, "invalid_argument", &words);
+        let moved =
+            format!("*** Begin Patch\n*** Update File: notes.md\n*** Move to: {path}\n@@\n-alpha\n+x\n*** End Patch\n");
+        check(&[], &moved, "invalid_argument", &words);
+        let diff = format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n");
+        check(&[], &diff, "invalid_argument", &words);
+    }
+    let project = project();
+    fs::create_dir(project.path(".git")).unwrap();
+    std::os::unix::fs::symlink(".git", project.path("link")).unwrap();
+    let create = "*** Begin Patch\n*** Add File: link/config\n+x\n*** End Patch\n";
+    check_in(&project, &[], create.as_bytes(), "invalid_argument", &words);
+}
+
+#[test]
 fn invalid_patches_are_refused() {
     check(&[], "", "invalid_argument", &["empty"]);
     check(&[], " \n\n", "invalid_argument", &["empty"]);

@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Outcome, Project, answer, covers, serve};
+use serde_json::json;
+
+use crate::support::{Outcome, Project, answer, covers, scripted, serve};
 
 const KEY: &str = "Zq7KxWpJ2m-93bTtR1v9";
 const QUERY: &str = "Qs9FwGz4Td-27hPpX3k8";
@@ -171,4 +173,18 @@ fn errors_of_providers_are_quoted_without_secrets() {
             Outlets { stdout, stderr, cassette, state }.assert_clean(CONTROL, &format!("{model} at {url}"));
         }
     }
+}
+
+#[test]
+fn a_command_cannot_read_the_keys_of_the_program() {
+    let mut project = Project::new(&[("a.txt", b"a\n")]);
+    if !project.give_to_nobody() {
+        println!("as this user, not as nobody");
+    }
+    let look = "grep -zao 'COMPATIBLE_API_KEY=.*' /proc/$PPID/environ; echo looked";
+    let url = scripted(&[("shell", json!({ "command": look }))]);
+    let args = ["run", "go", "--model", "openai_compatible:m", "--allow", "shell", "--output", "stream-json"];
+    let keys = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str()), ("OPENAI_COMPATIBLE_API_KEY", KEY)];
+    let outcome = project.run_with(&args, &keys);
+    assert!(outcome.stdout.contains("looked") && !outcome.stdout.contains(KEY), "{}", outcome.stdout);
 }

@@ -120,6 +120,10 @@ const SECRET: [&str; 17] = [
 /// Endings of secrets' names that need not be separate words, as in `PGPASSWORD`.
 const SECRET_WITHIN: [&str; 3] = ["PASSWORD", "PASSWD", "APIKEY"];
 
+/// Beginnings of keys that providers of models and of code give out.
+const KEYS: [&str; 10] =
+    ["sk-", "sk_live_", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AIzaSy"];
+
 /// Variables that end like a secret's name.
 const HARMLESS: [&str; 1] = ["OLDPWD"];
 
@@ -153,6 +157,7 @@ fn holds_secret(name: &str, value: &OsStr) -> bool {
         user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
     });
     has_password
+        || KEYS.iter().any(|key| value.starts_with(key))
         || value.to_lowercase().replace("pwd=", "password=").contains("password=")
         || name.ends_with("_BASE_URL") && value.contains(['@', '?'])
 }
@@ -306,6 +311,9 @@ mod tests {
         check("a=http://h b=amqp://u:pw@h", false);
         check("jdbc:postgresql://h/x?user=u&password=pw", false);
         check("Server=h;User=u;Pwd=pw;", false);
+        check("sk-proj-abc", false);
+        check("github_pat_abc", false);
+        check("sketch", true);
         check("postgres://u@h:5432/x", true);
         check("https://h:8080/a:b@c", true);
         check("http://h/?next=a@b", true);

@@ -54,11 +54,19 @@ pub(in crate::session) async fn approve(
         }
         Action::Ask => {
             let tool_name = target.tool.map_or(names[1], |(tool, _)| tool).to_owned();
-            let grant = Grant { tool: tool_name, command: target.command };
+            let paths = if verdict.is_about_some() { target.paths } else { Vec::new() };
             let mut preview = tool.preview(arguments, context).await;
-            if let (Preview::Detail(Value::Object(detail)), Some(rule)) = (&mut preview, reached) {
-                detail.insert("reachesHidden".to_owned(), Value::from(rule));
+            let mut working_dir = None;
+            if let Preview::Detail(Value::Object(detail)) = &mut preview {
+                working_dir = detail.get("workingDir").cloned();
+                if let Some(rule) = reached {
+                    detail.insert("reachesHidden".to_owned(), Value::from(rule));
+                }
+                if !paths.is_empty() {
+                    detail.insert("paths".to_owned(), Value::from(paths.clone()));
+                }
             }
+            let grant = Grant { tool: tool_name, command: target.command, working_dir, paths };
             ask(core, config, call, grant, preview, &context.cancel).await
         }
     }

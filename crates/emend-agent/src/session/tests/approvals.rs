@@ -266,3 +266,47 @@ fn where_there_is_no_shell_the_model_is_offered_none() {
     };
     assert_eq!((of(true), of(false)), (true, false));
 }
+
+#[test]
+fn always_covers_no_more_than_the_question_showed() {
+    covers("approval.policy");
+    let write = |path: &str| ("write_file", json!({ "file_path": path, "content": "x\n" }));
+    let there = |command: &str, dir: &str| ("shell", json!({ "command": command, "working_dir": dir }));
+    let calls = vec![
+        // An answer about a file that a pattern names is about this file only,
+        write("hooks/a"),
+        write("hooks/a"),
+        write("hooks/b"),
+        // also after an answer about the whole tool,
+        write("c"),
+        write("d"),
+        write("hooks/c"),
+        // and one about a command is about its directory.
+        shell("echo a"),
+        there("echo a", "hooks"),
+        there("echo a", "hooks"),
+    ];
+    let n_questions = 6;
+    let approver = Scripted::new(vec![Approval::AllowAlways; n_questions]);
+    let answers = vec![Answer::Call(calls), Answer::Say("Done.")];
+    let rules = [(Action::Ask, "edit:hooks/**"), (Action::Ask, "write_file"), (Action::Ask, "shell")];
+    let world = World::new(NOTES, answers, setup(&rules, Some(&approver)));
+    world.turn("do it");
+    let subject = |request: &ApprovalRequest| {
+        let of = |key: &str| request.arguments[key].as_str().map(str::to_owned);
+        let what = of("file_path").or_else(|| of("command")).unwrap_or_default();
+        format!("{what} {} {}", of("working_dir").unwrap_or_default(), request.detail["paths"])
+    };
+    let asked: Vec<String> = approver.asked.lock().unwrap().iter().map(subject).collect();
+    assert_eq!(
+        asked,
+        [
+            r#"hooks/a  ["hooks/a"]"#,
+            r#"hooks/b  ["hooks/b"]"#,
+            "c  null",
+            r#"hooks/c  ["hooks/c"]"#,
+            "echo a  null",
+            "echo a hooks null",
+        ]
+    );
+}

@@ -173,6 +173,10 @@ async fn read_files(
         };
         for name in [Some(&mut edit.path), target].into_iter().flatten() {
             let path = environment.resolve(name, Access::Write).await?;
+            if path.as_str().split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
+                let message = format!("{path} is a file of git, which a patch cannot change");
+                return Err(Failure::new(Code::InvalidArgument, message).into());
+            }
             if !texts.contains_key(path.as_str()) {
                 texts.insert(path.as_str().to_owned(), read_file(environment, &path).await?);
             }

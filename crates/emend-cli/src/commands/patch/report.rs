@@ -37,7 +37,7 @@ pub(super) fn print(outcome: &Result<Done, Refusal>, as_json: bool, check: bool)
 }
 
 fn write(outcome: &Result<Done, Refusal>, as_json: bool, check: bool) -> io::Result<()> {
-    let mut stdout = visible::stdout();
+    let mut stdout = visible::listing();
     match outcome {
         Ok(done) if as_json => stdout.write_json(&done_json(done, check).to_string())?,
         Ok(done) => done_text(&mut stdout, done, check)?,

@@ -85,6 +85,12 @@ async fn foreign_hosts_and_origins_are_refused() {
     for (host, expected) in hosts {
         check(&bench, PATH, &[&token, &format!("host: {host}")], expected).await;
     }
+    // A request line can name a host, too.
+    for (place, expected) in
+        [("http://localhost:8080", 200), ("http://evil.example:8080", 403), ("http://a@localhost", 403)]
+    {
+        check(&bench, &format!("{place}{PATH}"), &[&token], expected).await;
+    }
     let origins = [
         ("http://localhost:8080", 200),
         ("https://editor.example", 200),

@@ -1,0 +1,108 @@
+//! Files that programs run or obey by themselves: a write to one is asked about even where edits are free.
+//!
+//! git, editors, shells and coding agents read these files without a command of the user. Files of build tools, such as
+//! `Makefile` or `.cargo/config.toml`, are not here: they take effect when the user builds, as the source code does.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use emend_agent::approval::{Action, Rule, RuleError, ToolEffect};
+use emend_agent::search::glob::GlobPattern;
+
+use crate::settings::literal_glob;
+
+/// Names of files and directories, in any directory and in upper or lower case. A directory stands for all that is in it.
+const NAMES: [&str; 33] = [
+    // The rules themselves, and settings that a shell loads when it enters a directory.
+    ".emend.toml",
+    ".envrc",
+    ".mise.toml",
+    "mise.toml",
+    // Version control and its hooks. A directory with a file `HEAD` can be a repository with settings of its own.
+    ".git",
+    ".gitmodules",
+    "head",
+    ".hg",
+    ".githooks",
+    ".husky",
+    ".pre-commit-config.yaml",
+    "lefthook.*",
+    ".lefthook.*",
+    "lefthook-local.*",
+    // Tasks and settings of editors.
+    ".idea",
+    ".run",
+    ".fleet",
+    ".vscode",
+    "*.code-workspace",
+    ".zed",
+    ".theia",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".vimrc",
+    ".exrc",
+    ".nvimrc",
+    ".nvim.lua",
+    ".dir-locals.el",
+    ".dir-locals-2.el",
+    // Settings of other coding agents, which name programs to run.
+    ".mcp.json",
+    ".claude",
+    ".cursor",
+    ".gemini",
+];
+
+static GLOBS: LazyLock<Vec<GlobPattern>> =
+    LazyLock::new(|| patterns(&[]).iter().filter_map(|text| glob(text)).collect());
+
+fn glob(text: &str) -> Option<GlobPattern> {
+    GlobPattern::new(text).ok()
+}
+
+/// Returns the patterns of all protected files. `more` are directories of this project.
+fn patterns(more: &[String]) -> Vec<String> {
+    let named = NAMES.iter().flat_map(|name| {
+        let name = any_case(name);
+        [format!("**/{name}"), format!("**/{name}/**")]
+    });
+    let more = more.iter().map(|directory| literal_glob(directory));
+    let more = more.flat_map(|directory| [format!("{directory}/**"), directory]);
+    named.chain(more).collect()
+}
+
+/// Returns a glob for the name in upper and lower case: some file systems ignore it.
+fn any_case(name: &str) -> String {
+    let letter = |letter: char| match letter.is_ascii_alphabetic() {
+        true => format!("[{}{}]", letter.to_ascii_lowercase(), letter.to_ascii_uppercase()),
+        false => letter.to_string(),
+    };
+    name.chars().map(letter).collect()
+}
+
+/// Returns the rules that ask before a write to a protected file. `more` are directories of this project.
+pub(crate) fn rules(more: &[String]) -> Result<Vec<Rule>, RuleError> {
+    let ask = |pattern: &String| Rule::for_effect_on(Action::Ask, ToolEffect::Writes, pattern);
+    patterns(more).iter().map(ask).collect()
+}
+
+/// Returns whether this path, or this pattern for paths, names a protected file: `.git/hooks/*` does, `src/**` does not.
+pub(crate) fn is_named_by(path: &str, more: &[String]) -> bool {
+    let is_below = |directory: &String| Path::new(path).starts_with(directory);
+    GLOBS.iter().any(|glob| glob.is_match(path)) || more.iter().any(is_below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_names_a_protected_file_only_by_its_name() {
+        assert_eq!(GLOBS.len(), 2 * NAMES.len());
+        for path in [".git", ".git/**", "a/.GIT/hooks/x", ".vscode/*.json", "x.code-workspace", "t/HEAD", "hooks/a"] {
+            assert!(is_named_by(path, &["hooks".to_owned()]), "{path}");
+        }
+        for path in ["**", "*", "src/**", "*.json", "**/*", "overhead", ".gitignore", "a/hooks", ".g*/config"] {
+            assert!(!is_named_by(path, &["hooks".to_owned()]), "{path}");
+        }
+    }
+}
