@@ -10,10 +10,9 @@ use serde_json::Value;
 pub(in crate::session) struct Grant {
     pub(in crate::session) tool: String,
     pub(in crate::session) command: Option<String>,
-    /// The directory in which the command runs.
-    pub(in crate::session) working_dir: Option<Value>,
-    /// The files, if the rule that asks is about some files only: the user saw these and no others.
-    pub(in crate::session) paths: Vec<String>,
+    /// The directory of the command; or the files, if the rule that asks is about some files only: the user saw these and
+    /// no others.
+    pub(in crate::session) scope: Value,
 }
 
 /// The queue of approval requests and the permissions of the user. A session shares it with its subagents, because they

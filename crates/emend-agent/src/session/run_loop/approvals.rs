@@ -54,19 +54,20 @@ pub(in crate::session) async fn approve(
         }
         Action::Ask => {
             let tool_name = target.tool.map_or(names[1], |(tool, _)| tool).to_owned();
-            let paths = if verdict.is_about_some() { target.paths } else { Vec::new() };
+            let is_about_paths = verdict.is_about_some() && !target.paths.is_empty();
+            let mut scope = if is_about_paths { Value::from(target.paths) } else { Value::Null };
             let mut preview = tool.preview(arguments, context).await;
-            let mut working_dir = None;
             if let Preview::Detail(Value::Object(detail)) = &mut preview {
-                working_dir = detail.get("workingDir").cloned();
                 if let Some(rule) = reached {
                     detail.insert("reachesHidden".to_owned(), Value::from(rule));
                 }
-                if !paths.is_empty() {
-                    detail.insert("paths".to_owned(), Value::from(paths.clone()));
+                if is_about_paths {
+                    detail.insert("paths".to_owned(), scope.clone());
+                } else if let Some(working_dir) = detail.get("workingDir") {
+                    scope = working_dir.clone();
                 }
             }
-            let grant = Grant { tool: tool_name, command: target.command, working_dir, paths };
+            let grant = Grant { tool: tool_name, command: target.command, scope };
             ask(core, config, call, grant, preview, &context.cancel).await
         }
     }
