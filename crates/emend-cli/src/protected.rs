@@ -12,16 +12,15 @@ use emend_agent::search::glob::GlobPattern;
 use crate::settings::literal_glob;
 
 /// Names of files and directories, in any directory and in upper or lower case. A directory stands for all that is in it.
-const NAMES: [&str; 33] = [
+const NAMES: [&str; 32] = [
     // The rules themselves, and settings that a shell loads when it enters a directory.
     ".emend.toml",
     ".envrc",
     ".mise.toml",
     "mise.toml",
-    // Version control and its hooks. A directory with a file `HEAD` can be a repository with settings of its own.
+    // Version control and its hooks.
     ".git",
     ".gitmodules",
-    "head",
     ".hg",
     ".githooks",
     ".husky",
@@ -52,6 +51,10 @@ const NAMES: [&str; 33] = [
     ".gemini",
 ];
 
+/// The name of a file without which a directory is not a repository: with it, settings beside it name programs for git to
+/// run. Directories of this name are of no interest to git.
+const REPOSITORY: &str = "head";
+
 static GLOBS: LazyLock<Vec<GlobPattern>> =
     LazyLock::new(|| patterns(&[]).iter().filter_map(|text| glob(text)).collect());
 
@@ -67,7 +70,8 @@ fn patterns(more: &[String]) -> Vec<String> {
     });
     let more = more.iter().map(|directory| literal_glob(directory));
     let more = more.flat_map(|directory| [format!("{directory}/**"), directory]);
-    named.chain(more).collect()
+    let repository = format!("**/{}", any_case(REPOSITORY));
+    named.chain([repository]).chain(more).collect()
 }
 
 /// Returns a glob for the name in upper and lower case: some file systems ignore it.
@@ -97,11 +101,22 @@ mod tests {
 
     #[test]
     fn a_pattern_names_a_protected_file_only_by_its_name() {
-        assert_eq!(GLOBS.len(), 2 * NAMES.len());
+        assert_eq!(GLOBS.len(), 2 * NAMES.len() + 1);
         for path in [".git", ".git/**", "a/.GIT/hooks/x", ".vscode/*.json", "x.code-workspace", "t/HEAD", "hooks/a"] {
             assert!(is_named_by(path, &["hooks".to_owned()]), "{path}");
         }
-        for path in ["**", "*", "src/**", "*.json", "**/*", "overhead", ".gitignore", "a/hooks", ".g*/config"] {
+        for path in [
+            "src/Head/index.ts",
+            "**",
+            "*",
+            "src/**",
+            "*.json",
+            "**/*",
+            "overhead",
+            ".gitignore",
+            "a/hooks",
+            ".g*/config",
+        ] {
             assert!(!is_named_by(path, &["hooks".to_owned()]), "{path}");
         }
     }

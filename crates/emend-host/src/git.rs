@@ -156,8 +156,8 @@ impl<'a> Repository<'a> {
             (!name.is_empty()).then_some((*key, if setting == "required" { "false" } else { "" }))
         });
         let filters: Vec<(&str, &str)> = filters.collect();
-        let mut variables = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_CONFIG_"));
-        let mut variables: BTreeMap<_, _> = variables.by_ref().collect();
+        let is_setting = |(name, _): &(OsString, OsString)| name.to_string_lossy().starts_with("GIT_CONFIG_");
+        let mut variables: BTreeMap<_, _> = std::env::vars_os().filter(is_setting).collect();
         git_config::add(&mut variables, &filters);
         Some(Self { root, patience, variables })
     }
