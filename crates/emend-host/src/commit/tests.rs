@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod errors;
+#[cfg(target_os = "linux")]
+mod refusals;
 
 use std::collections::BTreeMap;
 use std::fs;
