@@ -226,4 +226,31 @@ mod tests {
         check("a\n\nb\n", "", &[(0..2, 0..0), (2..3, 0..0)]);
         check("a\n\nb\n", "c\n\nd\n", &[(0..3, 0..3)]);
     }
+
+    #[test]
+    fn large_parts_are_cut_at_the_ends_of_sentences() {
+        let sentences = |n: usize| "It ends here.\n".repeat(n);
+        let parts = |ends: &[usize]| -> Vec<(Range<usize>, Range<usize>)> {
+            std::iter::once(&0).chain(ends).zip(ends).map(|(&start, &end)| (0..0, start..end)).collect()
+        };
+        check("", &sentences(240), &parts(&[80, 160, 240]));
+        // Cut where the sentence ends, which is neither before nor inside of it.
+        check("", &("x\n".repeat(50) + &sentences(1) + &"x\n".repeat(60)), &parts(&[51, 111]));
+        // A paragraph that fits stays whole also below others.
+        check("", &(sentences(60) + "\n" + &sentences(60)), &parts(&[61, 121]));
+        check("", &(sentences(60) + "\n" + &sentences(90)), &parts(&[61, 141, 151]));
+    }
+
+    #[test]
+    fn both_sides_of_a_replacement_count() {
+        // Half of the 80 lines for each side.
+        check(
+            &"It is old.\n".repeat(100),
+            &"It is new.\n".repeat(100),
+            &[(0..40, 0..40), (40..80, 40..80), (80..100, 80..100)],
+        );
+        // Of sides with equally many bytes the new one decides.
+        let (old, new) = ("x".repeat(8_191) + "\n", "y".repeat(4_094) + "\n\n");
+        check(&old, &new.repeat(2), &[(0..0, 0..2), (0..1, 2..4)]);
+    }
 }

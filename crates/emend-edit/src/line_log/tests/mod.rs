@@ -1,6 +1,9 @@
 //! Tests of the line log: worked examples here, and the properties L1 to L12 in `properties` and `unique`.
 
+mod contests;
+mod damage;
 mod external;
+mod grouping;
 mod hunks;
 mod neighbours;
 mod plain;
