@@ -148,6 +148,26 @@ fn a_rule_may_name_an_effect_in_the_place_of_a_tool() {
 }
 
 #[test]
+fn a_rule_is_for_a_tool_or_for_an_effect() {
+    for (text, is_for_effect) in
+        [("edit", true), ("edit:docs/", true), ("edit_file", false), ("shell:edit", false), ("*", false)]
+    {
+        assert_eq!(Rule::parse(Allow, text).unwrap().is_for_effect(), is_for_effect, "{text}");
+    }
+}
+
+#[test]
+fn a_line_without_commands_is_decided_like_one_that_cannot_be_read() {
+    for reading in [None, Some(CommandLine { commands: Vec::new() })] {
+        let line = Target { command: Some("# make".to_owned()), reading, ..Target::default() };
+        for otherwise in [Ask, Deny] {
+            let policy = policy(&[(Allow, "shell:make *")], otherwise);
+            assert_eq!(policy.decide(&["shell"], ToolEffect::Runs, &line).action, otherwise);
+        }
+    }
+}
+
+#[test]
 fn malformed_rules_are_refused() {
     for (text, expected) in [("", "names no tool"), (":x", "names no tool"), ("shell:", "has an empty pattern")] {
         let error = Rule::parse(Allow, text).unwrap_err();

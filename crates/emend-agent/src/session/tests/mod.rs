@@ -8,6 +8,7 @@ mod hidden;
 #[cfg(not(target_family = "wasm"))]
 mod host_tests;
 mod interleaving;
+mod kept;
 mod leases;
 mod limits;
 mod mentions;
