@@ -101,6 +101,7 @@ fn lines_of_the_user_before_a_command_are_not_the_commands() {
     world.write("fresh.txt", "1\n2\n").unwrap();
     world.files.insert("fresh.txt", "1\nmine\n2\n").unwrap();
     world.shell("write fresh.txt 3\\n");
+    assert!(world.workspace.has_external_change(&FilePath::clean("fresh.txt").unwrap(), 1));
     assert_eq!(world.undo(), ["fresh.txt"]);
     assert_eq!(world.disk("fresh.txt").as_deref(), Some("mine\n"));
 }
@@ -290,6 +291,29 @@ fn staged_a_command_changes_a_copy_and_waits_for_the_user() {
     assert_eq!(files, [("a.txt", "update"), ("b.txt", "delete"), ("src/new.txt", "create")]);
     block_on(world.workspace.accept_all(None)).unwrap();
     assert_eq!((world.disk("a.txt").as_deref(), world.disk("b.txt")), (Some("one\nTWO\n"), None));
+}
+
+#[test]
+fn staged_an_edit_of_the_user_during_a_command_stays_beside_the_commands() {
+    covers("command.review");
+    for (command, expected) in [
+        ("echo now; write a.txt ONE\\ntwo\\n", "ONE\nmine\n"),
+        // On the same line, the user's text stands.
+        ("echo now; write a.txt one\\nTWO\\n", "one\nmine\n"),
+    ] {
+        let world = World::new(Mode::Staged);
+        let workspace = Shared::clone(&world.workspace);
+        let context = ToolContext {
+            progress: Progress::new(move |_| {
+                workspace.user_edit("a.txt", Some("one\nmine\n"), None).now_or_never().unwrap().unwrap();
+            }),
+            ..world.context()
+        };
+        let arguments = serde_json::Map::from_iter([("command".to_owned(), json!(command))]);
+        block_on(Shell.call(&arguments, &context)).unwrap();
+        assert_eq!(world.visible("a.txt").as_deref(), Some(expected), "{command}");
+        assert_eq!(world.disk("a.txt").as_deref(), Some("one\nmine\n"), "{command}");
+    }
 }
 
 #[test]

@@ -302,7 +302,8 @@ impl Workspace {
                 }
             };
             let file = effect(path, &before, &log, names, conflicts);
-            if file.reverted + file.reverted_from_user > 0 || log.entries().len() > before.entries().len() {
+            // Each change of a status is an entry.
+            if log.entries().len() > before.entries().len() {
                 logs.push((file.file_path.clone(), log));
             }
             files.push(file);

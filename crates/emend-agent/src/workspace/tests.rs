@@ -2,11 +2,15 @@
 
 mod answers;
 mod applying;
+mod bundles;
 mod decisions;
+mod effects;
 #[cfg(not(target_family = "wasm"))]
 mod host_tests;
 mod interleaving;
 mod partial;
+mod redoing;
+mod unread;
 
 use emend_edit::line_log::DependentsPolicy;
 use emend_llm::Shared;
