@@ -62,10 +62,8 @@ impl LineLog {
     /// Like [`LineLog::external`], for the first look at a file after a crash while it was written. The text before the
     /// last entry of the history takes that entry back: it did not reach the disk.
     pub fn after_crash(&mut self, text: Option<&str>, meta: ChangeMeta) -> Vec<ChangeId> {
-        if !self.is_saved_text(text)
-            && !self.is_unrecorded_save(text, meta.at_ms)
-            && self.is_lost_entry(text, meta.at_ms)
-        {
+        // Not asked whether the visible text is there: an acceptance whose undo was lost is on the disk, and shows it.
+        if !self.is_saved_text(text) && !self.is_disk_text(text) && self.is_lost_entry(text, meta.at_ms) {
             self.mark_saved();
             return Vec::new();
         }

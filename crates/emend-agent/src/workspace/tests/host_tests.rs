@@ -3,7 +3,7 @@
 
 use futures::executor::block_on;
 
-use super::super::{ApplyOptions, RunChanges, SaveSnapshot, Snapshot, Workspace};
+use super::super::{ApplyOptions, FinishedStep, RunChanges, SaveSnapshot, Snapshot, Workspace};
 use super::*;
 
 /// Keeps every snapshot.
@@ -270,4 +270,124 @@ fn a_direct_edit_of_an_unsaved_file_leaves_it_saved_for_the_next_process() {
     files[0] = Some("1\n2\nthree\n".to_owned());
     let next = next_process(&files, saved.0.lock().last().cloned().unwrap());
     assert_eq!(next.visible("a.txt").as_deref(), Some("1\n2\nthree\n"));
+}
+
+/// Returns the step that the next process finds if this one is killed in the last of `steps`, before and after the files
+/// are changed.
+fn finished(mode: Mode, steps: &[fn(&World)]) -> [Option<FinishedStep>; 2] {
+    let saved = Shared::new(Saved::default());
+    let mut world = World::new(FIXTURE, mode);
+    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
+    let workspace = Workspace::new(files, mode, Shared::new(TickingClock::default()));
+    world.workspace = Shared::new(workspace.with_saver(Shared::clone(&saved) as Shared<dyn SaveSnapshot>));
+    world.workspace.begin_run();
+    let (last, steps) = steps.split_last().unwrap();
+    steps.iter().for_each(|step| step(&world));
+    let before = disk(&world);
+    saved.0.lock().clear();
+    last(&world);
+    let (after, snapshot) = (disk(&world), saved.0.lock().first().cloned().unwrap());
+    [before, after].map(|found| {
+        let files: String = PATHS
+            .iter()
+            .zip(&found)
+            .filter_map(|(path, text)| text.as_ref().map(|text| format!("//- {path}\n{text}")))
+            .collect();
+        let next = World::new(&files, mode);
+        next.workspace.restore(snapshot.clone()).unwrap();
+        block_on(next.workspace.catch_up())
+    })
+}
+
+#[test]
+fn a_killed_step_of_the_user_is_named_if_it_reached_its_files() {
+    let accept = |world: &World| drop(block_on(world.workspace.accept_all(None)).unwrap());
+    let undo_last = |world: &World| drop(block_on(world.workspace.undo()).unwrap());
+    let redo_last = |world: &World| drop(block_on(world.workspace.redo()).unwrap());
+    let type_in = |world: &World| world.user("c.txt", "mine\n");
+    assert_eq!(finished(Mode::Direct, &[edit]), [None, None], "the agent's edit is no step of the user");
+    assert_eq!(finished(Mode::Direct, &[edit, undo]), [None, Some(FinishedStep::RunsUndone(vec![1]))]);
+    assert_eq!(finished(Mode::Direct, &[edit, undo, redo]), [None, Some(FinishedStep::StepUndone)]);
+    assert_eq!(finished(Mode::Direct, &[type_in]), [None, Some(FinishedStep::Other)]);
+    assert_eq!(finished(Mode::Staged, &[edit, accept]), [None, Some(FinishedStep::Other)]);
+    assert_eq!(finished(Mode::Staged, &[edit, accept, undo_last]), [None, Some(FinishedStep::StepUndone)]);
+    assert_eq!(finished(Mode::Staged, &[edit, accept, undo_last, redo_last]), [None, Some(FinishedStep::Other)]);
+}
+
+#[test]
+fn a_step_that_a_crash_took_back_is_a_new_revision_of_all_its_files() {
+    let saved = Shared::new(Saved::default());
+    let world = kept(&saved);
+    world.agent_all(&[("a.txt", Some("ONE\ntwo\n")), ("c.txt", Some("SEA\n"))]).unwrap();
+    let before = disk(&world);
+    saved.0.lock().clear();
+    block_on(world.workspace.apply(&[1], &world.ids()[..1], &ApplyOptions::default())).unwrap();
+    let snapshot = saved.0.lock().first().cloned().unwrap();
+    assert_eq!(snapshot.expected().iter().map(FilePath::as_str).collect::<Vec<_>>(), ["a.txt", "c.txt"]);
+    world.workspace.persist().unwrap();
+    assert_eq!(saved.0.lock().last().unwrap().expected(), []);
+    let revision = snapshot.revision();
+    let next = next_process(&before, snapshot);
+    let changed = next.workspace.changes_since(revision);
+    assert_eq!(changed.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a.txt", "c.txt"]);
+}
+
+/// Keeps the number of files in each saved change.
+#[derive(Default)]
+struct Sizes(emend_llm::runtime::Mutex<Vec<usize>>);
+
+impl SaveSnapshot for Sizes {
+    fn save(&self, changes: &Snapshot, _: &dyn Fn() -> Snapshot) -> Result<(), crate::environment::EnvError> {
+        self.0.lock().push(serde_json::to_value(changes).unwrap()["files"].as_object().unwrap().len());
+        Ok(())
+    }
+}
+
+#[test]
+fn each_step_saves_its_own_files_once() {
+    let sizes = Shared::new(Sizes::default());
+    let mut world = World::new(FIXTURE, Mode::Direct);
+    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
+    let workspace = Workspace::new(files, Mode::Direct, Shared::new(TickingClock::default()));
+    world.workspace = Shared::new(workspace.with_saver(Shared::clone(&sizes) as Shared<dyn SaveSnapshot>));
+    world.workspace.begin_run();
+    let saved = || std::mem::take(&mut *sizes.0.lock());
+    let _ = saved();
+    edit(&world);
+    assert_eq!(saved(), [3]);
+    world.user("c.txt", "mine\n");
+    assert_eq!(saved(), [1]);
+    world.workspace.persist().unwrap();
+    assert_eq!(saved(), [0], "everything was saved");
+    // A file that waited is saved again with the text that the disk has now.
+    block_on(world.workspace.deferring_saves().user_edit("c.txt", Some("waits\n"), None)).unwrap();
+    assert_eq!(saved(), [1]);
+    block_on(world.workspace.save(None, false)).unwrap();
+    assert_eq!(saved(), [1, 1]);
+    world.workspace.persist().unwrap();
+    assert_eq!(saved(), [0]);
+}
+
+/// Saves nothing.
+struct Broken;
+
+impl SaveSnapshot for Broken {
+    fn save(&self, _: &Snapshot, _: &dyn Fn() -> Snapshot) -> Result<(), crate::environment::EnvError> {
+        Err(crate::environment::EnvError::Io { path: "state".to_owned(), reason: "the disk is full".to_owned() })
+    }
+}
+
+#[test]
+fn a_write_whose_log_cannot_be_saved_says_that_nothing_was_changed() {
+    let mut world = World::new(FIXTURE, Mode::Direct);
+    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
+    let workspace = Workspace::new(files, Mode::Direct, Shared::new(TickingClock::default()));
+    world.workspace = Shared::new(workspace.with_saver(Shared::new(Broken)));
+    world.workspace.begin_run();
+    let before = disk(&world);
+    let error = world.agent("a.txt", Some("ONE\n")).unwrap_err().to_string();
+    assert!(error.contains("the disk is full; nothing was changed"), "{error}");
+    assert_eq!(disk(&world), before);
+    let error = world.workspace.persist().unwrap_err().to_string();
+    assert!(error.contains("the disk is full") && !error.contains("nothing was changed"), "{error}");
 }

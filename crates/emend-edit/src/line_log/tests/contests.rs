@@ -175,6 +175,21 @@ fn undone_and_redone_entries_that_a_crash_lost_are_taken_back() {
 }
 
 #[test]
+fn an_acceptance_whose_undo_a_crash_lost_can_be_undone_again() {
+    let mut log = LineLog::new(Some("a\n"));
+    let ids = propose(&mut log, "b\n");
+    log.accept(&ids, Origin::User, 1).unwrap();
+    log.mark_saved();
+    log.undo(Origin::User, 2).unwrap();
+    log.mark_saved();
+    log.after_crash(Some("b\n"), meta("disk"));
+    assert_eq!((log.change(ids[0]).unwrap().status, log.kept_on_disk()), (Status::Accepted, vec![]));
+    log.undo(Origin::User, 3).unwrap();
+    check_texts(&log, "b\n", "a\n");
+    assert_eq!(log.pending(), ids);
+}
+
+#[test]
 fn the_users_text_in_the_place_of_a_hunk_is_one_entry() {
     #[track_caller]
     fn check(base: &str, proposed: &str, text: &str, expected: &str) {
@@ -199,4 +214,23 @@ fn the_users_text_in_the_place_of_a_hunk_is_one_entry() {
     check("a\nb", "a\nB", "mine\n", "a\nmine\n");
     check("a\r\nb\r\n", "a\r\nB\r\n", "mine\nmore\n", "a\r\nmine\r\nmore\r\n");
     check("a\nb", "A\nb", "mine\n", "mine\nb");
+}
+
+#[test]
+fn an_edit_before_the_users_text_in_the_place_of_a_hunk_is_undone_after_it() {
+    let mut log = LineLog::new(Some("a\nb\nc\n"));
+    type_in(&mut log, "a\nb\nmine\n");
+    let ids = propose(&mut log, "A\nb\nmine\n");
+    log.edit_hunk(&ids, "my A\n", meta("edit")).unwrap();
+    check_texts(&log, "my A\nb\nmine\n", "my A\nb\nmine\n");
+    for _ in 0..2 {
+        log.undo(Origin::User, 1).unwrap();
+        check_texts(&log, "A\nb\nmine\n", "a\nb\nmine\n");
+        log.undo(Origin::User, 1).unwrap();
+        check_texts(&log, "A\nb\nc\n", "a\nb\nc\n");
+        assert_eq!(log.undo(Origin::User, 1), None);
+        log.redo(Origin::User, 1).unwrap();
+        log.redo(Origin::User, 1).unwrap();
+        check_texts(&log, "my A\nb\nmine\n", "my A\nb\nmine\n");
+    }
 }
