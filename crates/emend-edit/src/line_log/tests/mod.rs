@@ -6,6 +6,7 @@ mod external;
 mod grouping;
 mod hunks;
 mod neighbours;
+mod parts;
 mod plain;
 mod properties;
 mod proposal;

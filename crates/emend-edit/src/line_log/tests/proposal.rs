@@ -5,9 +5,9 @@ use std::cell::Cell;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-use super::meta;
 use super::properties::{check, check_share, count};
 use super::steps::{history, play};
+use super::{meta, propose};
 use crate::line_log::{ChangeMeta, LineLog, Origin, Status};
 use crate::test_support::covers;
 use crate::text::split_lines;
@@ -59,4 +59,23 @@ fn a_proposal_is_that_of_its_runs_only() {
     assert_eq!(texts(&["2"]), pair("A\nbee\nc\n", "A\nbee\nC\n"));
     assert_eq!(texts(&["1", "2"]), pair("a\nb\nc\n", "A\nb\nC\n"));
     assert_eq!(texts(&["3"]), None);
+}
+
+#[test]
+fn each_change_is_one_replacement_of_lines() {
+    #[track_caller]
+    fn check_edits(texts: &[&str], expected: &[(usize, usize, &str, &str)]) {
+        let mut log = LineLog::new(Some("a\nb\nc\nd\n"));
+        texts.iter().for_each(|text| drop(propose(&mut log, text)));
+        let edits = log.proposal(&["run".to_owned()]).unwrap().edits;
+        let rows: Vec<(usize, usize, &str, &str)> =
+            edits.iter().map(|edit| (edit.line, edit.n_removed, &*edit.removed, &*edit.inserted)).collect();
+        assert_eq!(rows, expected);
+    }
+    check_edits(&["A\nB\nc\nd\n"], &[(0, 2, "a\nb\n", "A\nB\n")]);
+    check_edits(&["A\nb\nc\nd\n", "A\nB\nc\nd\n"], &[(0, 1, "a\n", "A\n"), (1, 1, "b\n", "B\n")]);
+    check_edits(&["A\nb\nC\nd\n"], &[(0, 1, "a\n", "A\n"), (2, 1, "c\n", "C\n")]);
+    check_edits(&["a\nb\n1\n2\nc\nd\n"], &[(2, 0, "", "1\n2\n")]);
+    check_edits(&["a\nd\n"], &[(1, 2, "b\nc\n", "")]);
+    check_edits(&["a\nb\nc\nd\ne\n", "a\nb\nc\nD\ne\n"], &[(3, 1, "d\n", "D\n"), (4, 0, "", "e\n")]);
 }
