@@ -45,7 +45,9 @@ pub(super) struct NewFile<'a> {
 pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Result<CheckedCommit<'a>, CommitError> {
     let (mut written, mut removed, mut contents) = (Vec::new(), Vec::new(), Vec::new());
     let mut were = Vec::new();
-    let mut targets = Targets::default();
+    let gone = changes.iter().filter(|change| change.before.is_some() && change.after.is_none());
+    let mut targets = Targets { gone: gone.map(|change| change.path.clone()).collect(), ..Targets::default() };
+    let mut blocked = Vec::new();
     for change in changes {
         if change.after == change.before && (change.after.is_none() || !changes_mode(disk, change)?) {
             continue;
@@ -66,20 +68,29 @@ pub(super) fn check<'a>(disk: &mut Disk<'_>, changes: &'a [FileChange]) -> Resul
             continue;
         };
         let like = match (old, &change.mode_of) {
-            (None, Some(other)) => disk.look(other)?.as_ref().map(Attributes::from).or_else(|| disk.removed(other)),
+            (None, Some(other)) => {
+                let found = disk.look(other)?.filter(Metadata::is_file);
+                found.as_ref().map(Attributes::from).or_else(|| disk.removed(other))
+            }
             (None, None) => disk.removed(&change.path),
             (Some(old), _) => Some(Attributes::from(&old)),
         };
         targets.enter(disk, &parent)?;
-        let temporary = free_name(disk, &parent, change.path.name())?;
+        // A directory that takes the place of a file does not exist yet.
+        let mut above = std::iter::successors(Some(parent), FilePath::parent);
+        let beside = above.find(|directory| !targets.late.contains(directory)).unwrap_or_default();
+        let temporary = free_name(disk, &beside, change.path.name())?;
         entry.temporary = Some(temporary.clone());
         contents.push(NewFile { temporary, like, executable: change.executable, bytes });
-        written.push(entry);
+        let is_blocked =
+            targets.cleared.contains(&entry.path) || targets.late.iter().any(|late| entry.path.is_under(late));
+        if is_blocked { &mut blocked } else { &mut written }.push(entry);
     }
     // Written files come before removed ones: see `roll_forward`.
     written.append(&mut removed);
+    written.append(&mut blocked);
     Ok(CheckedCommit {
-        journal: Journal::new(targets.missing, written),
+        journal: Journal::new(targets.missing, written).changing_kinds(targets.cleared, targets.late),
         contents,
         removed: were,
         directories: targets.existing.into_iter().collect(),
@@ -101,6 +112,7 @@ fn old_file(disk: &mut Disk<'_>, change: &FileChange, targets: &mut Targets) -> 
     let found = match (disk.look(&change.path)?, &change.before) {
         (None, None) => return Ok(None),
         (None, Some(_)) => return Err(changed()),
+        (Some(found), None) if found.is_dir() && targets.clear(disk, &change.path)? => return Ok(None),
         (Some(found), _) => found,
     };
     refuse_unless_replaceable(&change.path, &found, change.over_read_only)?;
@@ -140,6 +152,12 @@ struct Targets {
     existing: BTreeSet<FilePath>,
     /// Directories that must be created, outer ones first.
     missing: Vec<FilePath>,
+    /// The files that the commit removes.
+    gone: BTreeSet<FilePath>,
+    /// Directories that give way to files, inner ones first.
+    cleared: Vec<FilePath>,
+    /// Directories that take the place of removed files, outer ones first.
+    late: Vec<FilePath>,
     /// The changed files by device and inode, with their paths.
     #[cfg(unix)]
     files: HashMap<(u64, u64), FilePath>,
@@ -148,7 +166,9 @@ struct Targets {
 impl Targets {
     /// Checks that files can be created and removed in `directory`, or that it can be created.
     fn enter(&mut self, disk: &mut Disk<'_>, directory: &FilePath) -> Result<(), CommitError> {
-        if self.existing.contains(directory) || self.missing.contains(directory) {
+        if [&self.missing, &self.late].iter().any(|known| known.contains(directory))
+            || self.existing.contains(directory)
+        {
             return Ok(());
         }
         match disk.look(directory)? {
@@ -156,16 +176,47 @@ impl Targets {
                 disk.check_directory(directory)?;
                 self.existing.insert(directory.clone());
             }
+            Some(_) if self.gone.contains(directory) => {
+                if let Some(above) = directory.parent() {
+                    self.enter(disk, &above)?;
+                }
+                self.late.push(directory.clone());
+            }
             Some(_) => {
                 return Err(invalid(directory.as_str(), "it must be a directory, but it is a file").into());
             }
             None => {
-                if let Some(above) = directory.parent() {
-                    self.enter(disk, &above)?;
+                let above = directory.parent();
+                if let Some(above) = &above {
+                    self.enter(disk, above)?;
                 }
-                self.missing.push(directory.clone());
+                let is_late = above.is_some_and(|above| self.late.contains(&above));
+                if is_late { &mut self.late } else { &mut self.missing }.push(directory.clone());
             }
         }
         Ok(())
+    }
+
+    /// Notes that a directory gives way to a file, with the directories in it. Returns false if anything would be left in
+    /// it, or if one of them was not created for files: the directory stays then.
+    fn clear(&mut self, disk: &mut Disk<'_>, path: &FilePath) -> Result<bool, CommitError> {
+        let (mut cleared, mut ahead) = (Vec::new(), vec![path.clone()]);
+        while let Some(directory) = ahead.pop() {
+            if !disk.is_made(&directory) {
+                return Ok(false);
+            }
+            for name in disk.list_all(&directory)? {
+                // A name that is not UTF-8 is not that of a text.
+                let Some(inner) = name.map(|name| directory.join(&name)) else { return Ok(false) };
+                match disk.look(&inner)? {
+                    Some(found) if found.is_dir() => ahead.push(inner),
+                    Some(_) if !self.gone.contains(&inner) => return Ok(false),
+                    _ => {}
+                }
+            }
+            cleared.push(directory);
+        }
+        self.cleared.extend(cleared.into_iter().rev());
+        Ok(true)
     }
 }

@@ -109,6 +109,11 @@ impl<'a> Disk<'a> {
         self.files.made_above(path)
     }
 
+    /// Returns whether a directory was created for files.
+    pub(super) fn is_made(&self, directory: &FilePath) -> bool {
+        self.files.has_made(directory)
+    }
+
     /// Returns the metadata at `path` without following links; `None` if nothing is there.
     pub(super) fn look(&mut self, path: &FilePath) -> Result<Option<Metadata>, DiskError> {
         self.step(StepKind::Look, path, |root| match root.symlink_metadata(on_disk(path)) {
@@ -152,6 +157,14 @@ impl<'a> Disk<'a> {
         self.step(StepKind::List, path, |root| {
             let entries = root.read_dir(on_disk(path))?;
             Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+        })
+    }
+
+    /// Returns all names in a directory; `None` for one that is not UTF-8.
+    pub(super) fn list_all(&mut self, path: &FilePath) -> Result<Vec<Option<String>>, DiskError> {
+        self.step(StepKind::List, path, |root| {
+            let entries = root.read_dir(on_disk(path))?.collect::<io::Result<Vec<_>>>()?;
+            Ok(entries.into_iter().map(|entry| entry.file_name().into_string().ok()).collect())
         })
     }
 

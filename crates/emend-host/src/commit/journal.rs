@@ -19,7 +19,13 @@ pub(super) struct Journal {
     pub(super) stage: Stage,
     /// Directories that the commit creates, outer ones first.
     pub(super) made: Vec<FilePath>,
-    /// The written files, then the removed files.
+    /// Directories that give way to files of the same path once their own files are removed, inner ones first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) cleared: Vec<FilePath>,
+    /// Directories that take the place of removed files, outer ones first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) late: Vec<FilePath>,
+    /// The written files, then the removed files, then the files for which something has to give way.
     pub(super) entries: Vec<JournalEntry>,
 }
 
@@ -50,7 +56,19 @@ pub(super) struct JournalEntry {
 
 impl Journal {
     pub(super) fn new(made: Vec<FilePath>, entries: Vec<JournalEntry>) -> Self {
-        Self { version: VERSION, stage: Stage::Preparing, made, entries }
+        let (cleared, late) = (Vec::new(), Vec::new());
+        Self { version: VERSION, stage: Stage::Preparing, made, cleared, late, entries }
+    }
+
+    /// Returns the commit with the directories that give way to files, and those that take the place of files.
+    pub(super) fn changing_kinds(self, cleared: Vec<FilePath>, late: Vec<FilePath>) -> Self {
+        Self { cleared, late, ..self }
+    }
+
+    /// Returns whether something has to give way before an entry can be written.
+    pub(super) fn is_blocked(&self, entry: &JournalEntry) -> bool {
+        let is_late = |directory: &FilePath| entry.path.is_under(directory);
+        entry.temporary.is_some() && (self.cleared.contains(&entry.path) || self.late.iter().any(is_late))
     }
 
     /// Returns the same commit at another stage.
@@ -81,7 +99,8 @@ impl Journal {
 
     /// Returns the directories whose entries change, including created directories and their parents.
     pub(super) fn directories(&self) -> BTreeSet<FilePath> {
-        let changed = self.entries.iter().map(|entry| &entry.path).chain(&self.made);
+        let changed = self.entries.iter().map(|entry| &entry.path).chain(self.temporaries());
+        let changed = changed.chain(&self.made).chain(&self.cleared).chain(&self.late);
         changed.filter_map(FilePath::parent).collect()
     }
 

@@ -4,7 +4,8 @@
 //!
 //! 1. Write each new content to a temporary file beside its target.
 //! 2. Record in a journal, outside the project, that all temporary files are complete.
-//! 3. Rename each temporary file to its target, remove the files to be removed, and remove the journal.
+//! 3. Rename each temporary file to its target, remove the files to be removed, and remove the journal. A file that takes
+//!    the place of a directory, or a directory that takes the place of a file, comes after the removals.
 //!
 //! A crash before the end of step 2 leaves only temporary files, which the next run removes. After a crash in step 3 the
 //! next run completes the commit. A file with neither its old nor its new content was changed by another program: it is
@@ -70,7 +71,7 @@ pub(crate) fn commit(
     if let Err(error) = files.note_removed(&removed) {
         return Err(CommitError::Refused(describe("the attributes of removed files", &error)));
     }
-    if let Err(error) = files.note_made(journal.made.iter().cloned()) {
+    if let Err(error) = files.note_made(journal.made.iter().chain(&journal.late).cloned()) {
         return Err(CommitError::Refused(describe("the new directories", &error)));
     }
     clean_up::remove_abandoned(disk, &directories);
@@ -82,7 +83,7 @@ pub(crate) fn commit(
         return Err(roll_back_after(disk, &journal, error.into()));
     }
     for entry in &journal.entries {
-        match entry_state(disk, entry) {
+        match entry_state(disk, &journal, entry) {
             Ok(EntryState::Ready) => {}
             Ok(_) => return Err(roll_back_after(disk, &journal, CommitError::Changed { path: entry.path.clone() })),
             Err(error) => return Err(roll_back_after(disk, &journal, error.into())),
@@ -120,7 +121,7 @@ pub(crate) fn recover(
     let mut states = Vec::with_capacity(journal.entries.len());
     if journal.stage == Stage::Prepared {
         for entry in &journal.entries {
-            states.push(entry_state(disk, entry)?);
+            states.push(entry_state(disk, &journal, entry)?);
         }
     }
     // After the first change there is no way back: the old content is gone. Before it, a commit that cannot be completed

@@ -21,8 +21,16 @@ pub(super) enum EntryState {
 }
 
 /// Returns the state of an entry's file.
-pub(super) fn entry_state(disk: &mut Disk<'_>, entry: &JournalEntry) -> Result<EntryState, DiskError> {
-    let current = hash_at(disk, &entry.path)?;
+pub(super) fn entry_state(
+    disk: &mut Disk<'_>,
+    journal: &Journal,
+    entry: &JournalEntry,
+) -> Result<EntryState, DiskError> {
+    // A directory that gives way, or that has taken the place of a removed file, counts as nothing.
+    let current = match hash_at(disk, &entry.path)? {
+        None if journal.cleared.contains(&entry.path) || journal.late.contains(&entry.path) => Some(None),
+        current => current,
+    };
     // If only the mode changes, the temporary file alone distinguishes old from new.
     let is_same = entry.before == entry.after;
     if current == Some(entry.after) && !is_same {
@@ -49,11 +57,21 @@ pub(super) fn hash_at(disk: &mut Disk<'_>, path: &FilePath) -> Result<Option<Opt
 
 /// Completes a prepared commit. Returns the files that were left alone because another program changed them.
 ///
-/// All files are written before any is removed, so a moved file exists at one of its two paths at every moment.
+/// All files are written before any is removed, so a moved file exists at one of its two paths at every moment. Files come
+/// last for which a file or directory of the commit has to give way; their contents are in their temporary files until then.
 pub(super) fn roll_forward(disk: &mut Disk<'_>, journal: &Journal) -> Result<Vec<FilePath>, DiskError> {
-    let mut left_alone = Vec::new();
+    let (mut left_alone, mut has_cleared) = (Vec::new(), false);
     for entry in &journal.entries {
-        let state = entry_state(disk, entry)?;
+        let is_blocked = journal.is_blocked(entry);
+        if is_blocked && !has_cleared {
+            clear_the_way(disk, journal)?;
+            has_cleared = true;
+        }
+        let state = match entry_state(disk, journal, entry)? {
+            // Another program has put something in the way.
+            EntryState::Ready if is_blocked && is_obstructed(disk, &entry.path)? => EntryState::Changed,
+            state => state,
+        };
         match (&entry.temporary, state) {
             (Some(temporary), EntryState::Ready) => {
                 keep_mode(disk, entry, temporary)?;
@@ -77,6 +95,28 @@ pub(super) fn roll_forward(disk: &mut Disk<'_>, journal: &Journal) -> Result<Vec
     }
     disk.remove_journal()?;
     Ok(left_alone)
+}
+
+/// Removes the directories that give way to files, and makes those that take the place of files.
+fn clear_the_way(disk: &mut Disk<'_>, journal: &Journal) -> Result<(), DiskError> {
+    for directory in &journal.cleared {
+        disk.remove_if_empty(directory)?;
+    }
+    for directory in &journal.late {
+        if disk.look(directory)?.is_none() && !is_obstructed(disk, directory)? {
+            disk.make_directory(directory)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a directory is at a path, or something else than a directory above it.
+fn is_obstructed(disk: &mut Disk<'_>, path: &FilePath) -> Result<bool, DiskError> {
+    if disk.look(path)?.is_some_and(|found| found.is_dir()) {
+        return Ok(true);
+    }
+    let Some(parent) = path.parent().filter(|parent| !parent.is_root()) else { return Ok(false) };
+    Ok(!disk.look(&parent)?.is_some_and(|found| found.is_dir()))
 }
 
 /// Copies the mode bits of the old file again: they may have changed since the temporary file was written.

@@ -90,6 +90,12 @@ impl Project {
         self.environment().commit(&self.state(), changes, observe)
     }
 
+    /// Commits with the stored notes of directories that earlier commits made.
+    fn commit_as_program(&self, changes: &[FileChange], observe: &mut Observer<'_>) -> Result<(), CommitError> {
+        let state = std::sync::Arc::new(self.state());
+        self.environment().with_journal(std::sync::Arc::clone(&state)).commit(&state, changes, observe)
+    }
+
     /// Commits and stops, as if killed, before step `stop`. Returns whether there is such a step.
     fn commit_until(&self, changes: &[FileChange], stop: usize) -> bool {
         stopped_at(stop, |observe| drop(self.commit(changes, observe)))
@@ -152,6 +158,66 @@ fn usual_changes() -> Vec<FileChange> {
         FileChange { executable: Some(true), ..change("run.sh", Some("run\n"), Some("run\n")) },
         FileChange { executable: Some(true), ..change("new/run.sh", None, Some("run\n")) },
     ]
+}
+
+/// Returns a project with directories that an earlier commit made, and its commits know that.
+fn project_of_kinds() -> Project {
+    let project = Project::new(&[("file", 0o640, "file\n"), ("mine/own", 0o644, "own\n")]);
+    let made = [change("d/in/x", None, Some("x\n")), change("d/y", None, Some("y\n"))];
+    project.commit_as_program(&made, &mut |_| Ok(())).unwrap();
+    project
+}
+
+/// A directory becomes a file, and a file becomes a directory.
+fn changes_of_kinds() -> Vec<FileChange> {
+    vec![
+        change("d", None, Some("now a file\n")),
+        change("d/in/x", Some("x\n"), None),
+        change("d/y", Some("y\n"), None),
+        change("file", Some("file\n"), None),
+        change("file/in/z", None, Some("z\n")),
+    ]
+}
+
+#[test]
+fn stopped_while_paths_change_their_kind_the_next_run_finds_all_or_nothing() {
+    let changes = changes_of_kinds();
+    let (project, mut steps) = (project_of_kinds(), Vec::new());
+    let mut observe = |step: Step<'_>| {
+        steps.push((step.kind, step.path.to_owned()));
+        Ok(())
+    };
+    project.commit_as_program(&changes, &mut observe).unwrap();
+    let new = project.tree();
+    let files: Vec<&str> = new.keys().map(String::as_str).collect();
+    assert_eq!(files, ["d", "file", "file/in", "file/in/z", "mine", "mine/own"]);
+    let no_return = point_of_no_return(&steps);
+    for (stop, (kind, at)) in steps.iter().enumerate() {
+        let project = project_of_kinds();
+        let old = project.tree();
+        assert!(stopped_at(stop, |observe| drop(project.commit_as_program(&changes, observe))));
+        let recovered = project.recover();
+        let expected = if stop < no_return { &old } else { &new };
+        assert_eq!(&project.tree(), expected, "stopped before step {stop}, {kind:?} {at}");
+        assert!(recovered.is_none_or(|recovered| recovered.left_alone.is_empty()), "{stop}");
+        assert!(!project.has_journal());
+    }
+}
+
+#[test]
+fn a_directory_with_anything_else_or_of_the_user_gives_way_to_no_file() {
+    for own in ["d/mine", "d/in/mine"] {
+        let project = project_of_kinds();
+        fs::write(project.root().join(own), "mine\n").unwrap();
+        let old = project.tree();
+        assert!(project.commit_as_program(&changes_of_kinds(), &mut |_| Ok(())).is_err(), "{own}");
+        assert_eq!(project.tree(), old, "{own}");
+    }
+    let project = project_of_kinds();
+    let old = project.tree();
+    let changes = [change("mine", None, Some("file\n")), change("mine/own", Some("own\n"), None)];
+    assert!(project.commit_as_program(&changes, &mut |_| Ok(())).is_err());
+    assert_eq!(project.tree(), old);
 }
 
 /// Returns the steps of an uninterrupted commit and the resulting tree.

@@ -97,6 +97,11 @@ impl RootFiles {
         self.made_directories().note(directories)
     }
 
+    /// Returns whether a directory was created for files.
+    pub(crate) fn has_made(&self, directory: &FilePath) -> bool {
+        self.made_directories().has(directory)
+    }
+
     /// Returns the directories above a removed file that were created for files, the innermost first.
     pub(crate) fn made_above(&self, path: &FilePath) -> Vec<FilePath> {
         let made = self.made_directories();
