@@ -168,6 +168,9 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the runs with recorded changes, oldest first.
     fn runs(&self) -> Vec<KeptRun>;
 
+    /// Returns the paths that were directories before the first command of `runs` that changed them.
+    fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath>;
+
     /// Returns the number of recorded changes in each ignored directory by commands of `runs`; with `only_live`, only by
     /// commands that are in effect. [`runs`](Self::runs) and [`preview`](Self::preview) do not name these paths.
     fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize>;
@@ -195,6 +198,9 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
 
     /// Returns the runs that [`redo`](Self::redo) would redo.
     fn undone(&self) -> Vec<u64>;
+
+    /// Returns the time of the undo that [`redo`](Self::redo) would redo, in milliseconds since 1970, if it is known.
+    fn undone_at(&self) -> Option<u64>;
 
     /// Redoes the changes of the last undo that is not redone yet. There are none if commands ran since. A path that has
     /// another state than the undo left stays as it is, and a later redo tries it again. `logged` are the texts with line

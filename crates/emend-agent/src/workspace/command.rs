@@ -16,6 +16,7 @@ use emend_edit::size::compact_sort::set_of;
 use super::context::WriteContext;
 use super::error::WorkspaceError;
 use super::kept_texts::{KeptTexts, Text};
+use super::runs::{MAY_KEEP, is_of_path_alone};
 use super::state::{Mode, Workspace};
 use super::write::{favouring_ours, record, reject_unapproved};
 use crate::environment::command::{Command, ExecResult, OutputSink};
@@ -206,7 +207,11 @@ impl Workspace {
                 (Text::Unknown, _) | (_, Text::Unknown) if keeper.is_some() => continue,
                 (Text::Unknown, _) | (_, Text::Unknown) => None,
                 (_, Text::Absent) => Some(None),
-                (before, Text::Known(text)) => Some(Some(self.beside_users(&path, &before, &text).await?)),
+                (before, Text::Known(text)) => match self.beside_users(&path, &before, &text).await {
+                    // A directory of the project is in the place of the file. The keeper names what it discards.
+                    Err(error) if MAY_KEEP && is_of_path_alone(&error) => None,
+                    text => Some(Some(text?)),
+                },
             };
             let Some(text) = text else {
                 outcome.left_out.push(path);

@@ -180,7 +180,7 @@ impl Workspace {
     ) -> Result<(Vec<(FilePath, LineLog)>, bool), ReviewError> {
         let (mut logs, mut has_effect) = (Vec::new(), false);
         for path in paths {
-            let before = self.log_of(path).await?;
+            let before = self.log_to_switch(path).await?;
             let (mut log, now_ms) = (before.clone(), self.clock.now_ms());
             let step = if is_redo { LineLog::redo_one } else { LineLog::undo_one };
             if let Some(outcome) = step(&mut log, Origin::User, now_ms) {

@@ -65,6 +65,8 @@ impl Workspace {
     ) -> Result<(), WorkspaceError> {
         // Another program may have replaced the file since. Then the recorded change stands alone.
         let Ok(text) = self.disk_text(path).await else { return Ok(()) };
+        // A link in the place of a directory above leads to another file.
+        let text = if self.is_elsewhere(path).await { None } else { text };
         // The text of the log may be older than the command: the user may have restored what an earlier one changed.
         let before = keeper.text_before(path).await?;
         if before == text {

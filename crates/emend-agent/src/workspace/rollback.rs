@@ -134,9 +134,11 @@ pub struct RolledBackFile {
 
 impl Rollback {
     /// Takes the effect on files that can be read only now.
-    fn take_readable(&mut self, files: Vec<RolledBackFile>) {
-        for (file, now) in self.files.iter_mut().zip(files).filter(|(file, _)| file.refused) {
-            *file = now;
+    fn take_readable(&mut self, files: &[RolledBackFile]) {
+        for file in self.files.iter_mut().filter(|file| file.refused) {
+            if let Some(now) = files.iter().find(|now| now.file_path == file.file_path) {
+                *file = now.clone();
+            }
         }
     }
 }
@@ -244,16 +246,23 @@ impl Workspace {
             return Ok(rollback);
         }
         // Only texts can be held in memory until they are saved.
-        let restores_kept = is_hard && request.files.is_none() && !self.defers_saves;
+        let mut restores_kept = is_hard && request.files.is_none() && !self.defers_saves;
+        if MAY_KEEP && !is_hard && request.hunk_ids.is_empty() && request.files.is_none() && !self.defers_saves {
+            let stays = |file: &RolledBackFile| file.refused || !file.conflicts.is_empty();
+            restores_kept = !rollback.files.iter().any(stays) && self.changed_texts_alone(&request.runs).await?;
+        }
         let logged = logs.iter().map(|(path, _)| path.clone()).collect();
-        let mut kept = KeptUndo { runs: request.runs.clone(), logged, restores_deleted: true, ..KeptUndo::default() };
+        let mut kept =
+            KeptUndo { runs: request.runs.clone(), logged, restores_deleted: is_hard, ..KeptUndo::default() };
         for step in [UndoStep::BeforeLogs, UndoStep::AfterLogs] {
             if restores_kept {
                 let outcome = self.undo_kept(&kept, step).await.map_err(super::error::WorkspaceError::from)?;
                 rollback.kept = outcome.kept;
-                if MAY_KEEP && matches!(step, UndoStep::BeforeLogs) && !outcome.restored.is_empty() {
+                if MAY_KEEP && is_hard && matches!(step, UndoStep::BeforeLogs) && !outcome.restored.is_empty() {
                     // The keeper has also removed texts, such as those below a directory that was a file.
                     logs = self.plan_after(&paths, &names, &outcome.restored, &mut rollback).await?;
+                    // Also the texts that can be read only now.
+                    kept.logged.extend(logs.iter().map(|(path, _)| path.clone()));
                 }
             }
             if matches!(step, UndoStep::BeforeLogs) {
@@ -270,6 +279,15 @@ impl Workspace {
         Ok(rollback)
     }
 
+    /// Returns whether commands of the runs changed texts alone. A rollback of all hunks then undoes them whole. Boxed: in a
+    /// browser it is not called.
+    fn changed_texts_alone<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<bool, ReviewError>> {
+        Box::pin(async move {
+            let others = self.other_changes(runs, false).await?;
+            Ok(others.is_empty() && self.ignored_changes(runs, true).is_empty())
+        })
+    }
+
     /// Returns the effect of a rollback on files, and their logs after it. `named` has the hunks to take back; a file
     /// without any loses those of the runs.
     async fn plan(
@@ -280,9 +298,14 @@ impl Workspace {
         named: &mut Named,
     ) -> Result<(Vec<RolledBackFile>, Vec<(FilePath, LineLog)>), ReviewError> {
         let (mut files, mut logs) = (Vec::new(), Vec::new());
+        let mut directories = BTreeSet::new();
+        if MAY_KEEP && is_hard {
+            let runs: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
+            directories = self.directories_before(&runs);
+        }
         for path in paths.iter().cloned() {
             let number = self.state().files.get(&path).map_or(0, |entry| entry.number);
-            let before = match self.log_of(&path).await {
+            let before = match self.log_to_switch(&path).await {
                 Err(error) if is_of_path_alone(&error) => {
                     files.push(RolledBackFile { refused: true, ..RolledBackFile::untouched(path) });
                     continue;
@@ -301,6 +324,11 @@ impl Workspace {
                     scoped(&path, &mut log, hunks, at_ms)?
                 }
             };
+            let is_back = MAY_KEEP && before.is_visible_text(None) && !log.is_visible_text(None);
+            if is_back && directories.contains(&path) {
+                // A text of a command in the place of the directory. The keeper puts the directory there.
+                continue;
+            }
             let file = effect(path, &before, &log, names, conflicts);
             // Each change of a status is an entry.
             if log.entries().len() > before.entries().len() {
@@ -328,7 +356,7 @@ impl Workspace {
                 |file: &&RolledBackFile| restored.contains(&file.file_path) && file.texts.before == file.texts.after;
             let settled = set_of(files.iter().filter(is_settled).map(|file| &file.file_path));
             logs.retain(|(path, _)| !settled.contains(path));
-            rollback.take_readable(files);
+            rollback.take_readable(&files);
             Ok(logs)
         })
     }

@@ -14,7 +14,8 @@ use super::review::{Review, ReviewError, run_names};
 use super::state::Workspace;
 use super::steps::Step;
 use crate::environment::{
-    EntryKind, EnvError, FileKeeper, FilePath, KeptPreview, KeptRestored, KeptRun, KeptState, KeptUndo, UndoStep,
+    DirEntry, EntryKind, EnvError, FileKeeper, FilePath, KeptPreview, KeptRestored, KeptRun, KeptState, KeptUndo,
+    UndoStep,
 };
 
 /// Whether a keeper of files may restore paths. In a browser none does, and the constant keeps the code out of the module.
@@ -205,13 +206,19 @@ impl Workspace {
     /// changed at the same lines or created anew, or the error of the disk.
     pub async fn redo_runs(&self) -> Result<RedoneRuns, ReviewError> {
         let nothing = || ReviewError::Nothing { action: "redo" };
-        let logged = self.logs_to_redo()?;
-        let kept = self.keeper().map(FileKeeper::undone).unwrap_or_default();
+        let logged = self.logs_to_redo();
+        let (kept, kept_at) = self.kept_to_redo(logged.is_err());
+        let logged = if MAY_KEEP && !kept.is_empty() { logged.ok().flatten() } else { logged? };
         let runs = self.rolled_back(logged.as_deref().unwrap_or_default());
-        // Two undos rather than two parts of one. Runs are undone from the last one back, and redone from the first on.
+        // Two undos rather than two parts of one. The last one is redone first.
         let is_apart = !kept.is_empty() && !runs.is_empty() && runs.is_disjoint(&set_of(kept.iter().copied()));
-        let redoes_log = !is_apart || runs.first() < kept.first();
-        let redoes_kept = !is_apart || !redoes_log;
+        let is_last = || match (self.undone_at(logged.as_deref().unwrap_or_default()), kept_at) {
+            (Some(at), Some(kept_at)) if at != kept_at => at > kept_at,
+            // Runs are undone from the last one back.
+            _ => runs.first() < kept.first(),
+        };
+        let redoes_log = !MAY_KEEP || !is_apart || is_last();
+        let redoes_kept = (!is_apart || !redoes_log) && !kept.is_empty();
         let mut redone = RedoneRuns::default();
         if let Some(logged) = logged.filter(|_| redoes_log) {
             if MAY_KEEP && redoes_kept {
@@ -236,14 +243,31 @@ impl Workspace {
     ///
     /// As [`undo`](Self::undo) and [`redo_runs`](Self::redo_runs).
     pub async fn undo_whole(&self) -> Result<Review, ReviewError> {
-        let kept = self.keeper().map(FileKeeper::undone).unwrap_or_default();
-        let last = self.logs_to_redo().ok().flatten().unwrap_or_default();
-        let runs = self.rolled_back(&last);
+        let last = self.logs_to_redo();
+        let (kept, _) = self.kept_to_redo(last.is_err());
+        let runs = self.rolled_back(&last.ok().flatten().unwrap_or_default());
         if kept.iter().any(|run| runs.contains(run)) {
             self.redo_runs().await?;
             return Ok(self.review());
         }
         self.undo().await
+    }
+
+    /// Returns the runs of the last undo of commands, and its time if that is known. There are none if the agent has edited
+    /// since; if the time is not known, `is_ended` tells that.
+    fn kept_to_redo(&self, is_ended: bool) -> (Vec<u64>, Option<u64>) {
+        let Some(keeper) = self.keeper() else { return (Vec::new(), None) };
+        let undone_at = keeper.undone_at();
+        let edited_at = self.state().files.values().map(|entry| last_entry(&entry.log, Origin::Agent)).max();
+        let is_over = undone_at.map_or(is_ended, |undone_at| edited_at > Some(undone_at));
+        if is_over { (Vec::new(), None) } else { (keeper.undone(), undone_at) }
+    }
+
+    /// Returns the time of the last undo of texts.
+    fn undone_at(&self, paths: &[FilePath]) -> Option<u64> {
+        let state = self.state();
+        let undone = paths.iter().filter_map(|path| state.files.get(path));
+        undone.filter_map(|entry| last_rollback(&entry.log)).map(|undo| undo.at_ms).max()
     }
 
     /// Returns the files of the last undo of texts, if it can be redone. Fails if a later edit ended every redo.
@@ -257,9 +281,7 @@ impl Workspace {
         }
         let took_back = |path| state.files.get(path).is_some_and(|entry| last_rollback(&entry.log).is_some());
         let last = state.done.last().filter(|paths| paths.iter().all(took_back)).cloned();
-        let entries = |log: &LineLog, by: Origin| {
-            log.entries().iter().rev().find(|entry| entry.by == by).map_or(0, |entry| entry.at_ms)
-        };
+        let entries = last_entry;
         let undone_at = last.iter().flatten().filter_map(|path| state.files.get(path));
         let undone_at = undone_at.map(|entry| entries(&entry.log, Origin::User)).max();
         let edited_at = state.files.values().map(|entry| entries(&entry.log, Origin::Agent)).max();
@@ -301,10 +323,9 @@ impl Workspace {
     /// Returns the runs whose changes [`redo_runs`](Self::redo_runs) would redo, if the user has not edited since.
     #[must_use]
     pub fn runs_to_redo(&self) -> BTreeSet<u64> {
-        let Ok(last) = self.logs_to_redo() else { return BTreeSet::new() };
-        let last = last.unwrap_or_default();
-        let kept = self.keeper().map(FileKeeper::undone).unwrap_or_default();
-        self.runs_undone_in(&last).into_iter().chain(kept).collect()
+        let last = self.logs_to_redo();
+        let (kept, _) = self.kept_to_redo(last.is_err());
+        self.runs_undone_in(&last.ok().flatten().unwrap_or_default()).into_iter().chain(kept).collect()
     }
 
     /// Returns the runs that the last undo in `paths` undid. In a browser it returns none.
@@ -394,14 +415,20 @@ impl Workspace {
         None
     }
 
+    /// Returns the paths that were directories before commands of `runs` changed them. In a browser it returns none.
+    pub(super) fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath> {
+        self.keeper().map(|keeper| keeper.directories_before(runs)).unwrap_or_default()
+    }
+
     async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
         // Other files are not even read: they may have become binary files or directories.
         let known = self.logged(runs);
+        let directories = self.directories_before(runs);
         let runs = run_names(runs);
         let mut taken = TakenBack { undone: UndoneRun::default(), logs: Vec::new() };
         for path in known.into_iter().filter(|known| path.is_none_or(|path| path == known)) {
-            let mut log = match self.log_of(&path).await {
-                Ok(log) if log.is_visible_text(None) && self.file_above(&path).await.is_some() => {
+            let mut log = match self.log_to_switch(&path).await {
+                Ok(log) if !MAY_KEEP && log.is_visible_text(None) && self.file_above(&path).await.is_some() => {
                     taken.undone.kept.push(path);
                     continue;
                 }
@@ -426,12 +453,43 @@ impl Workspace {
             if ids.is_empty() {
                 continue;
             }
+            let is_gone = MAY_KEEP && log.is_visible_text(None);
             log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, self.clock.now_ms())
                 .map_err(|error| WorkspaceError::Internal { reason: format!("{path}: {error}") })?;
+            if is_gone && directories.contains(&path) && !log.is_visible_text(None) {
+                // A text of a command in the place of the directory. The keeper puts the directory there.
+                continue;
+            }
             taken.undone.restored.push(path.clone());
             taken.logs.push((path, log));
         }
+        if MAY_KEEP {
+            self.keep_obstructed(&mut taken).await;
+        }
         Ok(taken)
+    }
+
+    /// Takes the texts out of an undo whose place is taken: by a directory in which anything stays, or by a file in the place
+    /// of a directory above. Boxed: in a browser it is not called.
+    fn keep_obstructed<'a>(&'a self, taken: &'a mut TakenBack) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let goes = |(_, log): &&(FilePath, LineLog)| log.is_visible_text(None);
+            let going = set_of(taken.logs.iter().filter(goes).map(|(path, _)| path.clone()));
+            let mut obstructed = BTreeSet::new();
+            for (path, _) in taken.logs.iter().filter(|(path, _)| !going.contains(path)) {
+                let above = self.file_above(path).await;
+                let stays = |entry: &DirEntry| entry.metadata.kind == EntryKind::File && !going.contains(&entry.path);
+                // Fails for a path that is not a directory.
+                let inside = self.environment().list(path, usize::MAX).await.unwrap_or_default();
+                let is_blocked = above.is_some_and(|above| !going.contains(&above)) || self.is_elsewhere(path).await;
+                if is_blocked || inside.iter().any(stays) {
+                    obstructed.insert(path.clone());
+                }
+            }
+            taken.logs.retain(|(path, _)| !obstructed.contains(path));
+            taken.undone.restored.retain(|path| !obstructed.contains(path));
+            taken.undone.kept = set_of(taken.undone.kept.drain(..).chain(obstructed)).into_iter().collect();
+        })
     }
 }
 
@@ -472,6 +530,11 @@ pub(super) fn lost_in_crash(log: &LineLog) -> BTreeSet<ChangeId> {
     // Only the recovery undoes for the agent.
     let is_lost = |entry: &&LogEntry| entry.by == Origin::Agent && matches!(entry.action, Action::Undo { .. });
     log.entries().iter().filter(is_lost).flat_map(|entry| entry.set.iter().map(|set| set.change)).collect()
+}
+
+/// Returns the time of the last entry of a log by someone; 0 if there is none.
+fn last_entry(log: &LineLog, by: Origin) -> u64 {
+    log.entries().iter().rev().find(|entry| entry.by == by).map_or(0, |entry| entry.at_ms)
 }
 
 /// Returns the user's last action in a file, undone ones left out, if it was an undo of runs.

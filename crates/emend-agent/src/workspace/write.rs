@@ -6,12 +6,15 @@ use emend_edit::ContentHash;
 use emend_edit::diff::{RegionKind, compare3};
 use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
 use emend_edit::text::{first_eol, split_lines};
+use emend_llm::BoxFuture;
 
 use super::context::WriteContext;
 use super::error::WorkspaceError;
 use super::snapshot::{Expected, ExpectedLog, MAY_SAVE};
 use super::state::{Entry, Mode, State, Workspace};
 use super::steps::Step;
+#[cfg(not(target_family = "wasm"))]
+use crate::environment::EntryKind;
 use crate::environment::{Access, EnvError, FileChange, FilePath};
 
 /// The new text of one file.
@@ -282,6 +285,44 @@ impl Workspace {
         Ok(self.log_after(path, visible.as_deref()))
     }
 
+    /// As [`log_of`](Self::log_of), for an undo or redo: for a file that the log has deleted, a directory in its place counts as
+    /// nothing, and so does a file behind a link in the place of a directory above. Whether these give way is known when the
+    /// file is written.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) async fn log_to_switch(&self, path: &FilePath) -> Result<LineLog, WorkspaceError> {
+        let known = || self.state().files.get(path).map(|entry| entry.log.clone());
+        let is_gone = |log: &LineLog| log.is_visible_text(None) && log.is_saved_text(None);
+        if let Some(log) = known().filter(is_gone)
+            && (self.is_elsewhere(path).await || self.is_directory(path).await)
+        {
+            return Ok(log);
+        }
+        self.log_of(path).await
+    }
+
+    /// As [`log_of`](Self::log_of): in a browser, no command puts a directory or a link in the place of a file.
+    #[cfg(target_family = "wasm")]
+    pub(super) fn log_to_switch<'a>(
+        &'a self,
+        path: &'a FilePath,
+    ) -> impl Future<Output = Result<LineLog, WorkspaceError>> + 'a {
+        self.log_of(path)
+    }
+
+    #[cfg(not(target_family = "wasm"))]
+    async fn is_directory(&self, path: &FilePath) -> bool {
+        let found = self.whole.metadata(path).await;
+        found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::Directory))
+    }
+
+    /// Returns whether a path leads to another one, over a link. Boxed: in a browser it is not called.
+    pub(super) fn is_elsewhere<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let found = self.whole.resolve(path.as_str(), Access::Read).await;
+            found.map_or_else(|error| matches!(error, EnvError::OutsideRoot { .. }), |found| found != *path)
+        })
+    }
+
     /// As [`log_of`](Self::log_of), for a file whose visible text has just been read.
     pub(super) fn log_after(&self, path: &FilePath, visible: Option<&str>) -> LineLog {
         let state = self.state();
@@ -329,8 +370,8 @@ impl Workspace {
         self.share()
     }
 
-    /// As [`save_logs`](Self::save_logs), without the files that the system does not permit to write, such as one with
-    /// several hard links. Returns these.
+    /// As [`save_logs`](Self::save_logs), without the files that cannot be written: the system does not permit it, as for one
+    /// with several hard links, or a directory is in the place of a file or a file in the place of a directory. Returns these.
     pub(super) async fn save_permitted(
         &self,
         mut logs: Vec<(FilePath, LineLog)>,
@@ -347,10 +388,15 @@ impl Workspace {
                 Ok(()) => return Ok(refused),
             };
             let denied = match &error {
-                WorkspaceError::Environment(EnvError::PermissionDenied { path, .. }) => FilePath::clean(path),
+                WorkspaceError::Environment(
+                    EnvError::PermissionDenied { path, .. }
+                    | EnvError::InvalidPath { path, .. }
+                    | EnvError::IsDirectory { path },
+                ) => FilePath::clean(path),
                 _ => None,
             };
-            // All files or none were written. A directory without write permission stands for its files.
+            // All files or none were written. A directory without write permission, or a file in its place, stands for its
+            // files.
             let Some(denied) = denied.filter(|denied| logs.iter().any(|(path, _)| path.is_under(denied))) else {
                 return Err(error);
             };
@@ -373,7 +419,11 @@ impl Workspace {
             if file.waits {
                 continue;
             }
-            let old = self.disk_content(&file.path).await?;
+            let old = match self.disk_content(&file.path).await {
+                // The environment refuses the change unless the directory gives way to the file.
+                Err(WorkspaceError::Environment(EnvError::IsDirectory { .. })) if MAY_SAVE => None,
+                old => old?,
+            };
             // The disk may have changed since it was read; unknown content must not be overwritten.
             if !file.log.is_saved_content(old.as_deref()) {
                 return Err(EnvError::Changed { path: file.path.to_string() }.into());

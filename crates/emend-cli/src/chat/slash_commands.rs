@@ -55,7 +55,7 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
         "/review" => decide(chat).await?,
         "/undo" => undo_run(chat).await?,
         "/rewind" => return Ok(rewind(chat).await?.map_or(Next::Continue, Next::Edit)),
-        "/redo" => checkpoints::redo_last(&chat.setup.project).await?,
+        "/redo" => checkpoints::redo_last(&chat.setup.project, "/redo").await?,
         "/compact" => compact(chat).await?,
         "/resume" => resume(chat, rest).await?,
         "/clear" => clear(chat)?,

@@ -259,7 +259,7 @@ fn since(project: &Project, run: u64) -> Result<Vec<u64>, Failure> {
 
 pub(crate) async fn redo(root: &Start) -> Result<ExitCode, Failure> {
     let project = Project::open(root, Mode::Direct).await?;
-    match redo_last(&project).await {
+    match redo_last(&project, "emend redo").await {
         Err(error) if error.code == Code::NotFound && project.finished == Some(FinishedStep::StepUndone) => {
             project.save()?;
             writeln!(stdout(), "the redo had been interrupted and is now complete")?;
@@ -269,8 +269,9 @@ pub(crate) async fn redo(root: &Start) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Restores what the last undo or rollback undid, saves that and prints the runs and the files.
-pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
+/// Restores what the last undo or rollback undid, saves that and prints the runs and the files. `again` is the command that
+/// redoes more.
+pub(crate) async fn redo_last(project: &Project, again: &str) -> Result<(), Failure> {
     let on = |project: &Project| {
         let runs = project.workspace.runs().into_iter().filter(|run| run.is_on);
         runs.map(|run| run.run_id).collect::<BTreeSet<u64>>()
@@ -295,8 +296,12 @@ pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
     for run in on(project).difference(&before) {
         writeln!(stdout, "redid {}", visible(&project.run_name(*run)?))?;
     }
+    let pending: BTreeSet<FilePath> = project.workspace.review().files.into_iter().map(|file| file.path).collect();
     for path in &redone.restored {
-        writeln!(stdout, "reapplied {}", shown(path))?;
+        match pending.contains(path) {
+            true => writeln!(stdout, "the edits of {} wait for review again", shown(path))?,
+            false => writeln!(stdout, "reapplied {}", shown(path))?,
+        }
     }
     write_kept(&mut stdout, &kept)?;
     // Texts and other files of one rollback can be redone apart.
@@ -306,11 +311,7 @@ pub(crate) async fn redo_last(project: &Project) -> Result<(), Failure> {
         left.push(visible(&project.run_name(*run)?));
     }
     if !left.is_empty() {
-        writeln!(
-            stdout,
-            "{}",
-            folded(&format!("still undone: {}; to redo more, repeat: emend redo", left.join(", ")))
-        )?;
+        writeln!(stdout, "{}", folded(&format!("still undone: {}; to redo more, repeat: {again}", left.join(", "))))?;
     }
     Ok(())
 }
@@ -359,6 +360,10 @@ fn write_kept<W: Write>(out: &mut Guarded<W>, blocked: &[Blocked]) -> Result<(),
 pub(crate) async fn reasons(project: &Project, undone: &UndoneRun) -> Vec<String> {
     let mut reasons = Vec::new();
     for path in &undone.kept {
+        if let Some(obstacle) = obstacle(project, path).await {
+            reasons.push(format!("{}: {obstacle}", shown(path)));
+            continue;
+        }
         let reason = match project.workspace.saved_text(path.as_str()).await {
             Ok(Some(_)) => "was changed at the same lines since",
             Ok(None) => "is no longer there",
@@ -367,7 +372,9 @@ pub(crate) async fn reasons(project: &Project, undone: &UndoneRun) -> Vec<String
         reasons.push(format!("{} {reason}", shown(path)));
     }
     reasons.extend(Blocked::all(project, &undone.blocked).await.iter().map(Blocked::sentence));
-    reasons.extend(undone.refused.iter().map(|path| format!("{}: {NOT_PERMITTED}", shown(path))));
+    for path in &undone.refused {
+        reasons.push(format!("{}: {}", shown(path), refusal(project, path).await));
+    }
     if !undone.lost.is_empty() {
         let lost: Vec<String> = undone.lost.iter().map(shown).collect();
         reasons.push(format!("{} cannot be restored", listed(&lost)));
@@ -385,6 +392,8 @@ pub(crate) struct Undone {
     kept: Vec<String>,
     /// Why other paths than texts stay as they are.
     blocked: Vec<Blocked>,
+    /// A line for each text that cannot be written.
+    refused: Vec<String>,
     /// The commands of the runs, each with the files that changed while it ran. Another program may have changed them.
     by_commands: BTreeMap<String, Vec<String>>,
 }
@@ -422,7 +431,11 @@ impl Undone {
         }
         let kept = kept_texts(project, &run.kept).await;
         let blocked = Blocked::all(project, &run.blocked).await;
-        Ok(Self { run, name: None, lines, kept, blocked, by_commands })
+        let mut refused = Vec::new();
+        for path in &run.refused {
+            refused.push(format!("kept {}: {}", shown(path), refusal(project, path).await));
+        }
+        Ok(Self { run, name: None, lines, kept, blocked, refused, by_commands })
     }
 }
 
@@ -430,9 +443,12 @@ impl Undone {
 async fn kept_texts(project: &Project, paths: &[FilePath]) -> Vec<String> {
     let mut lines = Vec::with_capacity(paths.len());
     for path in paths {
-        lines.push(match project.workspace.saved_text(path.as_str()).await {
-            Ok(_) => format!("kept your later edits in {}", shown(path)),
-            Err(_) => format!("kept {}: it {NOT_READABLE}", shown(path)),
+        lines.push(match obstacle(project, path).await {
+            Some(obstacle) => format!("kept {}: {obstacle}", shown(path)),
+            None if project.workspace.saved_text(path.as_str()).await.is_ok() => {
+                format!("kept your later edits in {}", shown(path))
+            }
+            None => format!("kept {}: it {NOT_READABLE}", shown(path)),
         });
     }
     lines
@@ -449,10 +465,16 @@ const NOT_READABLE: &str = "is no longer a text file in the project";
 /// The reason why a file stays as it is.
 pub(crate) const NOT_PERMITTED: &str = "it has hard links, or the system does not permit to replace it";
 
-/// Returns the reason why a rollback leaves a text as it is.
+/// Returns that a file is in the place of a directory above a text, if one is.
+async fn obstacle(project: &Project, path: &FilePath) -> Option<String> {
+    let above = project.workspace.file_above(path).await?;
+    Some(format!("the file {} is in the place of its directory", shown(&above)))
+}
+
+/// Returns the reason why an undo leaves a text as it is.
 async fn refusal(project: &Project, path: &FilePath) -> String {
-    if let Some(above) = project.workspace.file_above(path).await {
-        return format!("the file {} is in the place of its directory", shown(&above));
+    if let Some(obstacle) = obstacle(project, path).await {
+        return obstacle;
     }
     match project.workspace.saved_text(path.as_str()).await {
         Ok(_) => NOT_PERMITTED.to_owned(),
@@ -501,8 +523,8 @@ pub(crate) fn report(undone: &Undone) -> Result<ExitCode, Failure> {
         writeln!(stdout, "{}", folded(line))?;
     }
     write_kept(&mut stdout, &undone.blocked)?;
-    for path in &undone.run.refused {
-        writeln!(stdout, "{}", folded(&format!("kept {}: {NOT_PERMITTED}", shown(path))))?;
+    for line in &undone.refused {
+        writeln!(stdout, "{}", folded(line))?;
     }
     write_lost(&mut stdout, "", &undone.run.lost)?;
     for (command, paths) in &undone.by_commands {

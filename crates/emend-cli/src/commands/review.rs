@@ -88,6 +88,7 @@ pub(crate) async fn decide(project: &Project, again: &str, ask: Ask<'_>) -> Resu
     }
     let mut for_all = None;
     let (mut n_seen, mut n_written, mut n_rejected) = (0, 0, 0);
+    let mut failed: Option<Failure> = None;
     while let Some(Queued { place, hunk }) = queue.pop_front() {
         n_seen += 1;
         show(&mut stdout, painter, &place, &hunk, n_seen, n_hunks)?;
@@ -115,16 +116,24 @@ pub(crate) async fn decide(project: &Project, again: &str, ask: Ask<'_>) -> Resu
             },
         };
         let ids = [hunk.id];
-        match (accepts, hunk.contested) {
+        let decided = match (accepts, hunk.contested) {
             (true, true) => project.workspace.accept_over(&ids).await,
             (true, false) => project.workspace.accept(&ids).await,
             (false, _) => project.workspace.reject(&ids, DependentsPolicy::OnlyThese).await,
-        }?;
+        };
+        if let Err(error) = decided {
+            // The other files can be decided all the same.
+            let failure = Failure::from(error);
+            writeln!(stdout, "{}", folded(&format!("This hunk still waits: {}", visible(&failure.message))))?;
+            failed = Some(failure);
+            continue;
+        }
         *if accepts { &mut n_written } else { &mut n_rejected } += 1;
         project.save()?;
     }
     writeln!(stdout, "{}", folded(&summary(n_written, n_rejected, n_hunks - n_written - n_rejected, again)))?;
-    project.save()
+    project.save()?;
+    failed.map_or(Ok(()), Err)
 }
 
 /// Returns what was decided in a review, and how to go on.

@@ -71,6 +71,11 @@ pub(crate) async fn undo_last(project: &Project) -> Result<Undone, Failure> {
         project.save()?;
         let mut message = format!("{name} has nothing left to undo");
         let reasons = reasons(project, &undone.run).await;
+        let is_undone = !project.workspace.runs().iter().any(|run| run.run_id == last.run_id && run.is_on);
+        if reasons.is_empty() && is_undone && !runs.is_empty() {
+            // All its files were as before it, and that is recorded now.
+            continue;
+        }
         if !reasons.is_empty() {
             message += &format!(": {}", reasons.join("; "));
         }

@@ -109,6 +109,10 @@ struct Loaded {
     record: Record,
     /// The first step of an undo; `None` if not all of it is known, because an earlier process was killed during this undo.
     undoing: Option<Undoing>,
+    /// Paths that have the state from before a command since the first step of the last undo.
+    put_back: BTreeSet<FilePath>,
+    /// Texts of which there were no files before the logs did their part of the present redo.
+    absent: BTreeSet<FilePath>,
 }
 
 impl Keeper {
@@ -234,6 +238,19 @@ impl Keeper {
         self.with(files, |loaded| Ok(loaded.record.runs())).unwrap_or_default()
     }
 
+    /// Returns the paths that were directories before the first command of `runs` that changed them.
+    pub(crate) fn directories_before(&mut self, files: &RootFiles, runs: &[u64]) -> BTreeSet<FilePath> {
+        if !self.directory.exists() {
+            return BTreeSet::new();
+        }
+        if self.only_reads {
+            return Record::read(&self.directory)
+                .map(|(record, _)| record.directories_before(runs))
+                .unwrap_or_default();
+        }
+        self.with(files, |loaded| Ok(loaded.record.directories_before(runs))).unwrap_or_default()
+    }
+
     /// Returns the number of changes in each ignored directory. There are none if the data cannot be loaded.
     pub(crate) fn ignored(&mut self, files: &RootFiles, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {
         if !self.directory.exists() {
@@ -261,6 +278,14 @@ impl Keeper {
             return Vec::new();
         }
         self.with(files, |loaded| Ok(loaded.record.undone_runs())).unwrap_or_default()
+    }
+
+    /// Returns the time of the last undo that can be redone, if it is known.
+    pub(crate) fn undone_at(&mut self, files: &RootFiles) -> Option<u64> {
+        if self.only_reads || !self.directory.exists() {
+            return None;
+        }
+        self.with(files, |loaded| Ok(loaded.record.undone.last().and_then(|undone| undone.at_ms))).ok().flatten()
     }
 
     /// Returns the undo or redo that is not complete.
@@ -305,6 +330,8 @@ impl Loaded {
             n_tidied: 0,
             record,
             undoing: None,
+            put_back: BTreeSet::new(),
+            absent: BTreeSet::new(),
         };
         if let Some(n_whole) = n_whole {
             // A broken last line is that of a process that was killed.
@@ -359,7 +386,8 @@ impl Loaded {
                 let kept = recorded.partly().clone();
                 if !recorded.is_on || !kept.is_empty() {
                     let commands = vec![number];
-                    let line = Line::Switch { commands, is_on: false, untouched: BTreeSet::new(), kept };
+                    let untouched = BTreeSet::new();
+                    let line = Line::Switch { commands, is_on: false, untouched, kept, at_ms: None, runs: Vec::new() };
                     serde_json::to_writer(&mut lines, &line)?;
                     lines.push(b'\n');
                 }
@@ -463,15 +491,18 @@ impl Loaded {
         // A line log that creates such a file again gives it its mode bits at once.
         files.note_removed(&removed.collect::<Vec<_>>())?;
         self.pack.sync()?;
-        let is_text = |change: &&Change| change.is_text() && !change.keeps_content() && !change.is_product();
+        // A build product that an edit has changed, too, has a line log, which must know all changes.
+        let has_log = |change: &Change| logged.is_some_and(|logged| logged.contains(&change.path));
+        let is_text =
+            |change: &&Change| change.is_text() && !change.keeps_content() && (!change.is_product() || has_log(change));
         // Build products are undone, too, but nobody has to read their names.
-        let shown = || changes.iter().filter(|change| !change.is_product());
         let (mut texts, mut unlogged) = (BTreeSet::new(), BTreeSet::new());
         for path in changes.iter().filter(is_text).map(|change| &change.path) {
             let is_logged = logged.is_some_and(|logged| logged.contains(path) || texts.len() < LOGGED_FILES_MAX);
             if is_logged { &mut texts } else { &mut unlogged }.insert(path.clone());
         }
-        let changed = names::all_shown(shown().map(|change| &change.path)).into_iter().map(|path| {
+        let shown = changes.iter().filter(|change| !change.is_product() || texts.contains(&change.path));
+        let changed = names::all_shown(shown.map(|change| &change.path)).into_iter().map(|path| {
             let kind = if texts.contains(&path) { KeptChangeKind::Text } else { KeptChangeKind::Other };
             KeptChange { path, kind }
         });
@@ -487,10 +518,14 @@ impl Loaded {
         all.dedup();
         if !changes.is_empty() || !lost.is_empty() {
             let mut ignored = BTreeMap::new();
-            for change in changes.iter().filter(|change| change.is_product()) {
+            let products = || changes.iter().filter(|change| change.is_product());
+            let logged_products = products().map(|change| &change.path).filter(|path| texts.contains(*path));
+            let logged_products = logged_products.cloned().collect();
+            for change in products().filter(|change| !texts.contains(&change.path)) {
                 *ignored.entry(product(&change.path).unwrap_or(&change.path).clone()).or_default() += 1;
             }
-            let recorded = Recorded::new(run, at_ms, changes, lost).without_logs(unlogged).with_ignored(ignored);
+            let recorded =
+                Recorded::new(run, at_ms, changes, lost).without_logs(unlogged).with_ignored(ignored, logged_products);
             self.append(Line::Command(recorded))?;
         }
         self.is_dirty |= tree != self.tree;

@@ -59,7 +59,7 @@ impl Record {
         Ok(left)
     }
 
-    /// Returns the recorded changes of a path, oldest first.
+    /// Returns the recorded changes of a path that are in effect, oldest first, and all noted edits of it.
     fn events(&self, path: &FilePath) -> Vec<Event> {
         let mode = |node: &Option<Node>| match node {
             Some(Node { content: Content::File { .. }, mode, .. }) => Some(*mode & 0o7777),
@@ -77,7 +77,8 @@ impl Record {
                     file: None,
                 }));
             }
-            let Some(recorded) = self.commands.get(number) else { continue };
+            // The mode bits after a change that was undone say nothing.
+            let Some(recorded) = self.commands.get(number).filter(|known| known.is_live(path)) else { continue };
             let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
             if let Some(change) = found.and_then(|at| recorded.changes.get(at)) {
                 let (before, after) = (mode(&change.before), mode(&change.after));

@@ -53,12 +53,20 @@ pub(super) fn is_text(path: &FilePath) -> bool {
     path.as_str().chars().all(|char| byte_of(char).is_none())
 }
 
+/// The most files of repositories that are named one by one when they are left alone.
+const LEFT_MAX: usize = 3;
+
 /// Returns a path as it is named outside the keeper. Most of a repository is named as a whole.
 pub(super) fn shown(path: &FilePath) -> FilePath {
     let named = match repository(path) {
         Some((directory, _)) if !is_named_alone(path) => directory,
         _ => path.as_str(),
     };
+    escaped(named).unwrap_or_else(|| path.clone())
+}
+
+/// Returns a name with its odd bytes escaped.
+fn escaped(named: &str) -> Option<FilePath> {
     let mut text = String::with_capacity(named.len());
     for char in named.chars() {
         match byte_of(char) {
@@ -66,7 +74,17 @@ pub(super) fn shown(path: &FilePath) -> FilePath {
             Some(byte) => text.extend(byte.escape_ascii().map(char::from)),
         }
     }
-    FilePath::clean(&text).unwrap_or_else(|| path.clone())
+    FilePath::clean(&text)
+}
+
+/// Returns paths that were left alone as they are named outside the keeper, each once: a few files of repositories by their
+/// own names, because the user has to know which part of a repository is another one now.
+pub(super) fn left_shown<'a>(paths: impl Iterator<Item = &'a FilePath> + Clone) -> BTreeSet<FilePath> {
+    let is_file = |path: &&FilePath| repository(path).is_some_and(|(_, inner)| !inner.is_empty());
+    if paths.clone().filter(is_file).count() > LEFT_MAX {
+        return all_shown(paths);
+    }
+    paths.map(|path| escaped(path.as_str()).unwrap_or_else(|| path.clone())).collect()
 }
 
 /// Returns paths as they are named outside the keeper, each once.

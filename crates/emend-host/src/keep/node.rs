@@ -34,6 +34,11 @@ pub(super) enum Content {
 }
 
 impl Content {
+    /// Returns whether this is a text that is small enough for a line log.
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self, Self::File { is_text: true, .. })
+    }
+
     /// Returns whether both are of the same kind.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
@@ -116,15 +121,19 @@ pub(super) struct Change {
 impl Change {
     /// Returns whether only small texts were changed, created or deleted, so that a line log can hold the change.
     pub(super) fn is_text(&self) -> bool {
-        let is_text = |node: &Option<Node>| {
-            node.as_ref().is_none_or(|node| matches!(node.content, Content::File { is_text: true, .. }))
-        };
+        let is_text = |node: &Option<Node>| node.as_ref().is_none_or(|node| node.content.is_text());
         is_text(&self.before) && is_text(&self.after)
     }
 
     /// Returns whether the path is in an ignored directory.
     pub(super) fn is_product(&self) -> bool {
         self.before.iter().chain(&self.after).all(|node| node.is_product)
+    }
+
+    /// Returns whether only a directory was created or removed.
+    pub(super) fn is_of_directory_alone(&self) -> bool {
+        let is_directory = |node: &Option<Node>| node.as_ref().is_none_or(|node| is_directory(Some(node)));
+        is_directory(&self.before) && is_directory(&self.after)
     }
 
     /// Returns the change of the mode bits alone, with the content after the change on both sides.

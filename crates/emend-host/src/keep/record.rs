@@ -9,7 +9,7 @@ use emend_agent::environment::{FilePath, KeptInterrupted, KeptRun};
 use serde::{Deserialize, Serialize};
 
 use super::names;
-use super::node::Change;
+use super::node::{Change, is_directory};
 use crate::files::append;
 
 pub(super) const CHANGES: &str = "changes.jsonl";
@@ -40,6 +40,9 @@ pub(super) struct Recorded {
     /// Number of changed paths in each ignored directory.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     ignored: BTreeMap<FilePath, usize>,
+    /// Texts in ignored directories whose change a line log holds.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    logged_products: BTreeSet<FilePath>,
     /// Whether changes of the command are in effect.
     #[serde(skip, default = "yes")]
     pub(super) is_on: bool,
@@ -51,8 +54,8 @@ pub(super) struct Recorded {
 impl Recorded {
     /// Returns a command whose changes are all in effect.
     pub(super) fn new(run: u64, at_ms: u64, changes: Vec<Change>, lost: Vec<FilePath>) -> Self {
-        let (unlogged, ignored, partly) = Default::default();
-        Self { run, at_ms, changes, lost, unlogged, ignored, is_on: true, partly }
+        let (unlogged, ignored, logged_products, partly) = Default::default();
+        Self { run, at_ms, changes, lost, unlogged, ignored, logged_products, is_on: true, partly }
     }
 
     /// Returns the command with these texts whose changes no line log holds.
@@ -60,14 +63,15 @@ impl Recorded {
         Self { unlogged, ..self }
     }
 
-    /// Returns the command with these numbers of changes in ignored directories.
-    pub(super) fn with_ignored(self, ignored: BTreeMap<FilePath, usize>) -> Self {
-        Self { ignored, ..self }
+    /// Returns the command with these numbers of changes in ignored directories, and the texts there that have line logs.
+    pub(super) fn with_ignored(self, ignored: BTreeMap<FilePath, usize>, logged_products: BTreeSet<FilePath>) -> Self {
+        Self { ignored, logged_products, ..self }
     }
 
     /// Returns whether the line log of a file in `logged` holds a change.
     pub(super) fn is_in_log(&self, change: &Change, logged: &BTreeSet<FilePath>) -> bool {
-        change.is_text() && logged.contains(&change.path) && !self.unlogged.contains(&change.path)
+        let has_log = !change.is_product() || self.logged_products.contains(&change.path);
+        change.is_text() && has_log && logged.contains(&change.path) && !self.unlogged.contains(&change.path)
     }
 
     /// Forgets the former contents, so that nothing of the command can be undone.
@@ -133,13 +137,20 @@ pub(super) enum Line {
         /// Paths that were not switched, because they have another state. A later undo or redo tries them again.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         kept: BTreeSet<FilePath>,
+        /// Time in milliseconds since 1970.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_ms: Option<u64>,
+        /// All runs of an undo, also those without commands: a redo redoes their edits with the commands.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        runs: Vec<u64>,
     },
 }
 
 impl Line {
     /// Returns the line after which no undo can be redone.
     pub(super) fn no_undo() -> Self {
-        Self::Switch { commands: Vec::new(), is_on: false, untouched: BTreeSet::new(), kept: BTreeSet::new() }
+        let (untouched, kept) = Default::default();
+        Self::Switch { commands: Vec::new(), is_on: false, untouched, kept, at_ms: None, runs: Vec::new() }
     }
 }
 
@@ -150,6 +161,10 @@ pub(super) struct Undone {
     pub(super) commands: Vec<usize>,
     /// The paths of these commands that the undo did not change.
     pub(super) untouched: BTreeSet<FilePath>,
+    /// Its time in milliseconds since 1970, if it is known.
+    pub(super) at_ms: Option<u64>,
+    /// Its runs, also those without commands.
+    runs: Vec<u64>,
 }
 
 /// The commands and edits of the record.
@@ -199,10 +214,10 @@ impl Record {
                 self.switching = Some((commands.clone(), is_on));
                 if !is_known {
                     // Which paths an interrupted undo has changed is not known.
-                    self.push_undone(commands, BTreeSet::new());
+                    self.push_undone(Undone { commands, ..Undone::default() });
                 }
             }
-            Line::Switch { commands, is_on, untouched, kept } => {
+            Line::Switch { commands, is_on, untouched, kept, at_ms, runs } => {
                 let was_undoing = self.is_undoing(&commands);
                 self.switching = None;
                 for &number in &commands {
@@ -210,17 +225,18 @@ impl Record {
                         recorded.switch(is_on, &kept);
                     }
                 }
+                let mut undone = Undone::default();
                 if is_on || was_undoing {
                     let last = self.undone.iter().rposition(|undone| undone.commands == commands);
-                    last.map(|last| self.undone.remove(last));
+                    undone = last.map(|last| self.undone.remove(last)).unwrap_or_default();
                 }
                 match is_on {
                     true => {
                         let done = self.paths_of(&commands).filter(|path| !kept.contains(*path)).cloned().collect();
-                        self.push_undone(commands, done);
+                        self.push_undone(Undone { untouched: done, commands, ..undone });
                     }
                     false if commands.is_empty() => self.undone.clear(),
-                    false => self.push_undone(commands, untouched),
+                    false => self.push_undone(Undone { commands, untouched, at_ms, runs }),
                 }
             }
         }
@@ -232,9 +248,9 @@ impl Record {
     }
 
     /// Adds an undo, unless it has changed nothing that could be redone.
-    fn push_undone(&mut self, commands: Vec<usize>, untouched: BTreeSet<FilePath>) {
-        if self.paths_of(&commands).any(|path| !untouched.contains(path)) {
-            self.undone.push(Undone { commands, untouched });
+    fn push_undone(&mut self, undone: Undone) {
+        if self.paths_of(&undone.commands).any(|path| !undone.untouched.contains(path)) {
+            self.undone.push(undone);
         }
     }
 
@@ -246,7 +262,9 @@ impl Record {
 
     /// Returns the runs of the last undo.
     pub(super) fn undone_runs(&self) -> Vec<u64> {
-        self.runs_of(self.undone.last().map(|undone| undone.commands.as_slice()).unwrap_or_default())
+        let Some(undone) = self.undone.last() else { return Vec::new() };
+        let runs = self.runs_of(&undone.commands).into_iter().chain(undone.runs.iter().copied());
+        runs.collect::<BTreeSet<u64>>().into_iter().collect()
     }
 
     /// Returns the undo or redo that is not complete.
@@ -278,6 +296,16 @@ impl Record {
             |recorded: &Recorded| recorded.is_on && !recorded.changes.is_empty() && runs.contains(&recorded.run);
         let numbers = (0..self.commands.len()).rev();
         numbers.filter(|&number| self.commands.get(number).is_some_and(is_meant)).collect()
+    }
+
+    /// Returns the paths that were directories before the first command of `runs` that changed them.
+    pub(super) fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath> {
+        let mut first: BTreeMap<&FilePath, bool> = BTreeMap::new();
+        let commands = self.commands.iter().filter(|recorded| runs.contains(&recorded.run));
+        for change in commands.flat_map(|recorded| &recorded.changes) {
+            first.entry(&change.path).or_insert_with(|| is_directory(change.before.as_ref()));
+        }
+        first.into_iter().filter(|(_, is_directory)| *is_directory).map(|(path, _)| path.clone()).collect()
     }
 
     /// Returns the number of changes in each ignored directory by commands of `runs`; with `only_live`, only by those that

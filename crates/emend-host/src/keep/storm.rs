@@ -17,6 +17,7 @@ use super::tests::{Open, Project, Tree};
 
 mod apart;
 mod crowd;
+mod kinds;
 mod put_back;
 mod restored;
 

@@ -29,6 +29,7 @@ mod alone;
 #[cfg(target_os = "linux")]
 mod apart;
 mod killed;
+mod kinds;
 #[cfg(target_os = "linux")]
 mod processes;
 mod redone;
@@ -64,7 +65,7 @@ fn tree_of(root: &Path) -> Tree {
 }
 
 /// Returns the first difference of two trees in words.
-fn difference(expected: &Tree, found: &Tree) -> Option<String> {
+pub(super) fn difference(expected: &Tree, found: &Tree) -> Option<String> {
     let paths = expected.keys().chain(found.keys());
     paths.into_iter().find(|path| expected.get(*path) != found.get(*path)).map(|path| {
         let cut = |side: Option<&(u32, String)>| side.map(|(mode, text)| format!("{mode:o} {text:.60?}"));

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use std::io;
 
 use emend_agent::environment::{FilePath, KeptRestored, KeptUndo, UndoStep};
+use emend_llm::Clock as _;
 
-use super::node::{Change, is_directory};
+use super::node::{Change, Node, is_directory};
 use super::record::{Line, Undone};
 use super::restore::{Places, Switch, Switched, backwards, forwards, permitted, restore, separate};
 use super::{Loaded, names};
+use crate::clock::SystemClock;
 use crate::files::RootFiles;
 
 impl Loaded {
@@ -20,6 +22,9 @@ impl Loaded {
         step: UndoStep,
     ) -> io::Result<KeptRestored> {
         let commands = self.record.commands_to_undo(runs, !logged.is_empty());
+        if step == UndoStep::BeforeLogs {
+            self.put_back.clear();
+        }
         if step == UndoStep::BeforeLogs && !commands.is_empty() {
             self.undoing = match self.record.is_undoing(&commands) {
                 true => None,
@@ -29,6 +34,7 @@ impl Loaded {
                 }
             };
             self.append(Line::Switching { commands: commands.clone(), is_on: false })?;
+            self.let_give_way(files, &commands, logged, |change| (change.after.as_ref(), change.before.as_ref()))?;
         }
         let mut outcome = Outcome::default();
         for &number in &commands {
@@ -64,7 +70,9 @@ impl Loaded {
                 }
                 match step {
                     UndoStep::BeforeLogs => {
-                        !change.is_text() || !logged.contains(&change.path) || above.any(|above| is_replaced(&above))
+                        // A change that no log holds, such as that of a command in a killed process, is later than the text
+                        // of the log, or is tried again after it.
+                        !recorded.is_in_log(change, logged) || above.any(|above| is_replaced(&above))
                     }
                     UndoStep::AfterLogs => !is_removed(change) && (change.before.is_some() || !is_done(change)),
                 }
@@ -84,12 +92,22 @@ impl Loaded {
             let switches: Vec<Switch<'_>> = due.iter().map(|change| backwards(change)).collect();
             let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "undo"))?;
             outcome.take(&switches, &outcomes);
+            if step == UndoStep::BeforeLogs {
+                let reached = switches.iter().zip(&outcomes).filter(|(_, outcome)| **outcome != Switched::LeftAlone);
+                self.put_back.extend(reached.map(|(switch, _)| switch.path.clone()));
+            }
             if step == UndoStep::AfterLogs {
                 // Directories that the edits had created, and the command had removed.
                 recorded.changes.iter().filter(is_removed).for_each(|change| files.remove_made(&change.path));
             }
-            // A log says itself which lines it kept.
-            recorded.changes.iter().filter(is_logged).for_each(|change| {
+            // A log says itself which lines it kept. It has also put a text in the place of a directory, or has changed a text
+            // that the first step had put in the place of something else.
+            let is_settled = |change: &&Change| {
+                let is_text = change.before.as_ref().is_none_or(|before| before.content.is_text());
+                let is_logs = change.is_of_directory_alone() || is_text && self.put_back.contains(&change.path);
+                is_logged(change) || logged.contains(&change.path) && !left.contains(&change.path) && is_logs
+            };
+            recorded.changes.iter().filter(is_settled).for_each(|change| {
                 outcome.forget_kept(&change.path);
             });
         }
@@ -123,7 +141,8 @@ impl Loaded {
                         paths.filter(|path| !is_touched(path, &undoing)).cloned().collect()
                     });
                     let kept = outcome.left_alone().union(left).cloned().collect();
-                    self.append(Line::Switch { commands, is_on: false, untouched, kept })?;
+                    let at_ms = Some(SystemClock.now_ms());
+                    self.append(Line::Switch { commands, is_on: false, untouched, kept, at_ms, runs: runs.clone() })?;
                 }
             }
         }
@@ -164,19 +183,48 @@ impl Loaded {
         Ok(restored)
     }
 
+    /// Notes the directories that an undo or redo of `commands` removes and in whose place line logs may put `texts`, so that
+    /// they give way. `states` are those of a change: the one to replace, and the one to restore.
+    fn let_give_way(
+        &self,
+        files: &RootFiles,
+        commands: &[usize],
+        texts: &BTreeSet<FilePath>,
+        states: fn(&Change) -> (Option<&Node>, Option<&Node>),
+    ) -> io::Result<()> {
+        let is_in_the_way = |change: &&Change| {
+            let (from, to) = states(change);
+            let mut at_or_above = std::iter::successors(Some(change.path.clone()), FilePath::parent);
+            is_directory(from) && !is_directory(to) && at_or_above.any(|path| texts.contains(&path))
+        };
+        let changes = commands.iter().filter_map(|number| self.record.commands.get(*number));
+        let directories = changes.flat_map(|recorded| &recorded.changes).filter(is_in_the_way);
+        files.note_made(directories.map(|change| change.path.clone()))
+    }
+
     /// Makes the directories again that line logs need to redo `texts` and in whose place the last undo has put a file or
     /// link. The redo is not recorded as begun: until the logs have done their part, the undo stands.
     pub(super) fn make_room(&mut self, files: &RootFiles, texts: &BTreeSet<FilePath>) -> io::Result<KeptRestored> {
-        let Some(Undone { mut commands, untouched }) = self.record.undone.last().cloned() else {
+        let Some(Undone { mut commands, untouched, .. }) = self.record.undone.last().cloned() else {
             return Ok(KeptRestored::default());
         };
+        self.let_give_way(files, &commands, texts, |change| (change.before.as_ref(), change.after.as_ref()))?;
+        let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
+        self.absent = texts.iter().filter(|path| !is_there(path)).cloned().collect();
         commands.sort_unstable();
         for recorded in commands.iter().filter_map(|number| self.record.commands.get(*number)) {
             let is_needed = |change: &&Change| {
                 let had_other = change.before.is_some() && !is_directory(change.before.as_ref());
                 let becomes_directory = had_other && is_directory(change.after.as_ref());
                 let is_above = texts.iter().any(|text| *text != change.path && text.is_under(&change.path));
-                becomes_directory && is_above && !untouched.contains(&change.path)
+                // In a directory that becomes a file again.
+                let is_below = had_other && change.after.is_none() && {
+                    let mut above = std::iter::successors(change.path.parent(), FilePath::parent);
+                    !texts.contains(&change.path) && above.any(|above| texts.contains(&above))
+                };
+                // A log continues the text that an earlier command had made in an ignored directory.
+                let is_base = change.is_text() && texts.contains(&change.path) && !recorded.is_in_log(change, texts);
+                (becomes_directory && is_above || is_below || is_base) && !untouched.contains(&change.path)
             };
             let needed = recorded.changes.iter().filter(is_needed);
             let switches: Vec<Switch<'_>> = needed.map(forwards).collect();
@@ -195,7 +243,7 @@ impl Loaded {
         logged: &BTreeSet<FilePath>,
         redone: &BTreeSet<FilePath>,
     ) -> io::Result<KeptRestored> {
-        let Some(Undone { commands, untouched }) = self.record.undone.last().cloned() else {
+        let Some(Undone { commands, untouched, .. }) = self.record.undone.last().cloned() else {
             return Ok(KeptRestored::default());
         };
         self.append(Line::Switching { commands: commands.clone(), is_on: true })?;
@@ -207,9 +255,13 @@ impl Loaded {
             let Some(recorded) = self.record.commands.get(number) else { continue };
             let is_done = |change: &Change| recorded.is_in_log(change, redone) && !change.keeps_content();
             let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
+            // The log has made the file with the mode bits that it had when the undo removed it.
+            let is_made = |change: &Change| change.before.is_none() && self.absent.contains(&change.path);
             let due = recorded.changes.iter().filter(|change| !untouched.contains(&change.path));
             // The log has put the text there that the last of its runs left. Only mode bits are missing.
-            let due = due.filter(|change| !is_done(change) || change.after.is_some() && is_there(&change.path));
+            let due = due.filter(|change| {
+                !is_done(change) || !is_made(change) && change.after.is_some() && is_there(&change.path)
+            });
             let due: Vec<Cow<'_, Change>> = due
                 .map(|change| if is_done(change) { Cow::Owned(change.of_mode_alone()) } else { Cow::Borrowed(change) })
                 .collect();
@@ -217,13 +269,23 @@ impl Loaded {
             let places = Places::of(files, &self.aside);
             let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "redo"))?;
             outcome.take(&switches, &outcomes);
-            let is_logged = |change: &&Change| change.is_text() && logged.contains(&change.path);
-            recorded.changes.iter().filter(is_logged).for_each(|change| {
+            let is_settled = |change: &&Change| {
+                change.is_text() && logged.contains(&change.path)
+                    || redone.contains(&change.path) && change.is_of_directory_alone()
+            };
+            recorded.changes.iter().filter(is_settled).for_each(|change| {
                 outcome.forget_kept(&change.path);
             });
         }
         let kept = outcome.left_alone();
-        self.append(Line::Switch { commands, is_on: true, untouched: BTreeSet::new(), kept })?;
+        self.append(Line::Switch {
+            commands,
+            is_on: true,
+            untouched: BTreeSet::new(),
+            kept,
+            at_ms: None,
+            runs: Vec::new(),
+        })?;
         Ok(outcome.shown())
     }
 }
@@ -289,7 +351,7 @@ impl Outcome {
 
     /// Returns the paths as they are shown.
     fn shown(&self) -> KeptRestored {
-        let kept = names::all_shown(&self.left_alone());
+        let kept = names::left_shown(self.left_alone().iter());
         let mut restored = names::all_shown(&self.restored);
         restored.retain(|path| !kept.contains(path));
         KeptRestored { kept: kept.into_iter().collect(), restored: restored.into_iter().collect() }

@@ -82,6 +82,10 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).ignored(&self.files, runs, only_live)
     }
 
+    fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath> {
+        lock(&self.keeper).directories_before(&self.files, runs)
+    }
+
     fn undo<'a>(&'a self, undo: &'a KeptUndo, step: UndoStep) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
         let undo = undo.clone();
         self.run("restoring kept files", move |keeper, files| keeper.undo(files, &undo, step))
@@ -98,6 +102,10 @@ impl FileKeeper for LocalKeeper {
 
     fn undone(&self) -> Vec<u64> {
         lock(&self.keeper).undone(&self.files)
+    }
+
+    fn undone_at(&self) -> Option<u64> {
+        lock(&self.keeper).undone_at(&self.files)
     }
 
     fn redo<'a>(

@@ -20,6 +20,27 @@ fn a_process_that_is_killed_during_a_command_leaves_it_undoable() {
 }
 
 #[test]
+fn a_text_that_an_earlier_command_of_the_same_run_changed_is_undone_whole_after_a_kill() {
+    let project = Project::usual();
+    let before = project.tree();
+    let open = project.open();
+    open.shell("echo first >> a.txt");
+    let saved = open.workspace.snapshot();
+    let run = open.workspace.last_run();
+    block_on(open.environment.keeper().unwrap().keep(run)).unwrap();
+    fs::write(project.path("a.txt"), "one\ntwo\nfirst\nsecond\n").unwrap();
+    drop(open);
+    let after = project.tree();
+    let open = project.open();
+    open.workspace.restore(saved).unwrap();
+    let undone = open.undo();
+    assert_eq!((undone.kept, undone.blocked), (vec![], vec![]));
+    check_same(&before, &project.tree());
+    block_on(open.workspace.redo_runs()).unwrap();
+    check_same(&after, &project.tree());
+}
+
+#[test]
 fn a_process_that_is_killed_during_a_command_in_a_copy_leaves_shared_directories_undoable() {
     let project = Project::usual();
     let open = project.open_in(Mode::Staged);

@@ -1,8 +1,13 @@
 //! Several undos of commands are redone one by one, without what an undo had left alone.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::thread;
+use std::time::Duration;
 
+use emend_agent::workspace::RollbackRequest;
 use futures::executor::block_on;
+use serde_json::json;
 
 use super::{Project, check_same};
 
@@ -44,4 +49,78 @@ fn a_redo_leaves_alone_what_the_undo_left_alone() {
     assert_eq!(fs::read(project.path("b.bin")).unwrap(), b"a\0b\xff", "the user restored it, not the undo");
     block_on(open.workspace.redo_runs()).unwrap();
     check_same(&before, &project.tree());
+}
+
+#[test]
+fn an_undo_of_a_command_is_redone_although_an_edit_followed_an_older_undo() {
+    let project = Project::usual();
+    let open = project.open();
+    let edit = json!({ "file_path": "a.txt", "old_string": "two", "new_string": "TWO" });
+    open.call("read_file", json!({ "file_path": "a.txt" })).unwrap();
+    open.call("edit_file", edit).unwrap();
+    open.undo();
+    thread::sleep(Duration::from_millis(2));
+    open.call("write_file", json!({ "file_path": "w.txt", "content": "w\n" })).unwrap();
+    open.shell("printf 'x\\0' > new.bin; chmod 700 run.sh");
+    let after = project.tree();
+    open.undo();
+    block_on(open.workspace.redo_runs()).unwrap();
+    check_same(&after, &project.tree());
+    // An edit after the undo ends the redo.
+    open.undo();
+    thread::sleep(Duration::from_millis(2));
+    open.call("write_file", json!({ "file_path": "w2.txt", "content": "w\n" })).unwrap();
+    assert!(block_on(open.workspace.redo_runs()).is_err());
+}
+
+#[test]
+fn a_scoped_rollback_is_redone_before_an_older_undo_of_a_command() {
+    let project = Project::usual();
+    let open = project.open();
+    open.shell("rm -rf ./*");
+    open.undo();
+    thread::sleep(Duration::from_millis(2));
+    open.call("read_file", json!({ "file_path": "a.txt" })).unwrap();
+    open.call("edit_file", json!({ "file_path": "a.txt", "old_string": "two", "new_string": "TWO" })).unwrap();
+    open.call("write_file", json!({ "file_path": "w.txt", "content": "w\n" })).unwrap();
+    let after = project.tree();
+    let run = open.workspace.last_run() - 1;
+    let request = RollbackRequest { runs: vec![run], ..RollbackRequest::default() };
+    block_on(open.workspace.rollback(&request)).unwrap();
+    assert_eq!(fs::read_to_string(project.path("a.txt")).unwrap(), "one\ntwo\n");
+    block_on(open.workspace.redo_runs()).unwrap();
+    check_same(&after, &project.tree());
+}
+
+#[test]
+fn a_scoped_rollback_of_a_command_that_changed_texts_alone_is_recorded_as_its_undo() {
+    let project = Project::usual();
+    let before = project.tree();
+    let open = project.open();
+    open.shell("echo more >> a.txt; echo new > new.txt");
+    let after = project.tree();
+    let request = RollbackRequest { runs: vec![open.workspace.last_run()], ..RollbackRequest::default() };
+    block_on(open.workspace.rollback(&request)).unwrap();
+    check_same(&before, &project.tree());
+    assert!(!open.workspace.runs().iter().any(|run| run.is_on));
+    block_on(open.workspace.redo_runs()).unwrap();
+    check_same(&after, &project.tree());
+    // A change that is not of a text stays in effect.
+    open.shell("echo more >> a.txt; printf 'x\\0' > new.bin");
+    let request = RollbackRequest { runs: vec![open.workspace.last_run()], ..RollbackRequest::default() };
+    block_on(open.workspace.rollback(&request)).unwrap();
+    assert!(project.path("new.bin").exists() && open.workspace.runs().last().unwrap().is_on);
+}
+
+#[test]
+fn a_file_that_the_user_made_executable_is_so_after_undo_and_redo() {
+    let project = Project::usual();
+    let open = project.open();
+    open.shell("echo new > new.sh");
+    fs::set_permissions(project.path("new.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    let after = project.tree();
+    open.undo();
+    assert!(!project.path("new.sh").exists());
+    block_on(open.workspace.redo_runs()).unwrap();
+    check_same(&after, &project.tree());
 }

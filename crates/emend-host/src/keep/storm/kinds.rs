@@ -1,0 +1,106 @@
+//! Storms in which paths change their kind: tools and commands both make files, directories and links of one another. Nothing
+//! of the user is in the way, so an undo of all runs leaves nothing behind, and a redo leaves nothing undone.
+
+use std::collections::BTreeSet;
+
+use futures::executor::block_on;
+use serde_json::{Value, json};
+
+use super::super::tests::{Open, Project, Tree, difference};
+use super::{Numbers, SEEDS, SEEDS_OF_STORM, shortest};
+
+const PATHS: [&str; 8] = ["a.txt", "run.sh", "deep", "deep/er", "deep/er/c.txt", "a.txt/in", "new", "new/in"];
+
+/// Paths other than directories. An edit that deletes a text of a command in the place of a directory is
+/// undone, but its redo restores that text.
+const NO_DIRECTORIES: [&str; 6] = ["a.txt", "run.sh", "deep/er/c.txt", "a.txt/in", "new", "new/in"];
+
+impl Numbers {
+    /// Returns a call that changes the kind of a path, or a path above or below it. It may fail.
+    fn kind_change(&mut self) -> (&'static str, Value) {
+        let (one, other) = (self.pick(&PATHS), self.pick(&PATHS));
+        let number = self.below(1000);
+        let command = match self.below(12) {
+            0 | 1 => {
+                let from = self.pick(&NO_DIRECTORIES);
+                return ("move_file", json!({ "from": from, "to": other, "overwrite": true }));
+            }
+            2 => return ("write_file", json!({ "file_path": one, "content": format!("agent {number}\n") })),
+            3 => {
+                let path = self.pick(&NO_DIRECTORIES);
+                let patch = format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch");
+                return ("apply_patch", json!({ "patch": patch }));
+            }
+            4 => format!("rm -rf {one}; mkdir -p {one}; echo {number} > {one}/in"),
+            5 => format!("rm -rf {one}; echo {number} > {one}"),
+            6 => format!("mv {one} moved; mkdir {one}; mv moved {one}/in"),
+            7 => format!("mv -T {one} {other}"),
+            8 => format!("rm -rf {one}; printf '{number}\\0' > {one}"),
+            9 => format!("rm -rf {one}"),
+            10 => format!("echo {number} >> {one}"),
+            _ => format!("mv {one} moved-{number}; ln -s moved-{number} {one}"),
+        };
+        ("shell", json!({ "command": format!("({command}) 2>/dev/null; true"), "timeout_ms": 60_000 }))
+    }
+}
+
+/// Returns a tree without mode bits and without empty directories, which a redo of edits may not restore.
+fn without_modes(tree: Tree) -> Tree {
+    let paths: BTreeSet<String> = tree.keys().cloned().collect();
+    let is_empty = |path: &str| !paths.iter().any(|below| below.starts_with(&format!("{path}/")));
+    let kept = tree.into_iter().filter(|(path, (_, text))| text != "directory" || !is_empty(path));
+    kept.map(|(path, (_, text))| (path, (0, text))).collect()
+}
+
+fn undo(open: &Open) -> String {
+    let runs: Vec<u64> = open.workspace.runs().into_iter().map(|run| run.run_id).collect();
+    match block_on(open.workspace.undo_runs(&runs)) {
+        Ok(undone) => match [undone.kept, undone.blocked, undone.refused].concat() {
+            left if left.is_empty() => String::new(),
+            left => format!("left {left:?}"),
+        },
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn whatever_kind_a_path_becomes_all_is_undone_and_redone() {
+    let n_seeds = if std::env::var_os("EMEND_STORM").is_some() { SEEDS_OF_STORM } else { SEEDS };
+    let only: Option<u64> = std::env::var("EMEND_SEED").ok().and_then(|n| n.parse().ok());
+    let mut failures = Vec::new();
+    let (mut n_calls, mut n_done) = (0, 0);
+    for seed in only.map_or(1..=n_seeds, |seed| seed..=seed) {
+        let project = Project::usual();
+        let open = project.open();
+        let mut numbers = Numbers((seed + 77).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let before = project.tree();
+        let mut steps = Vec::new();
+        for _ in 0..2 + numbers.below(4) {
+            let (tool, arguments) = numbers.kind_change();
+            let _ = open.call("read_file", json!({ "file_path": arguments["file_path"] }));
+            let is_done = open.call(tool, arguments.clone()).is_ok();
+            steps.push(format!("{}{tool} {arguments}", if is_done { "" } else { "(failed) " }));
+            (n_calls, n_done) = (n_calls + 1, n_done + usize::from(is_done));
+        }
+        let after = project.tree();
+        let mut fail = |what: &str, detail: String| failures.push(format!("seed {seed}: {what}: {detail}\n{steps:#?}"));
+        for what in ["undo", "undo again"] {
+            let left = undo(&open);
+            if let Some(found) = difference(&before, &project.tree()).or((!left.is_empty()).then_some(left)) {
+                fail(what, found);
+                break;
+            }
+            // Texts and other files of one undo may be redone apart.
+            steps.iter().for_each(|_| drop(block_on(open.workspace.redo_runs())));
+            if let Some(found) = difference(&without_modes(after.clone()), &without_modes(project.tree())) {
+                fail("redo", found);
+                break;
+            }
+        }
+    }
+    println!("{n_seeds} seeds: {n_done} of {n_calls} calls were made");
+    for failure in &failures {
+        println!("{}", failure.lines().next().unwrap_or_default());
+    }
+    assert!(failures.is_empty(), "{} failures, the shortest:\n{}", failures.len(), shortest(&failures));
+}

@@ -1,0 +1,185 @@
+//! Paths that become something else: a file becomes a directory, a directory becomes a file or a link. Tools and commands
+//! both do it, in one run or in several.
+
+use std::fs;
+
+use emend_agent::workspace::{RollbackMode, RollbackRequest};
+use futures::executor::block_on;
+use serde_json::{Value, json};
+
+use super::{Open, Project, difference};
+
+type Call = (&'static str, Value);
+
+fn shell(command: &str) -> Call {
+    ("shell", json!({ "command": command, "timeout_ms": 60_000 }))
+}
+
+fn moved(from: &str, to: &str) -> Call {
+    ("move_file", json!({ "from": from, "to": to }))
+}
+
+fn edited(path: &str, old: &str, new: &str) -> Call {
+    ("edit_file", json!({ "file_path": path, "old_string": old, "new_string": new }))
+}
+
+fn deleted(path: &str) -> Call {
+    ("apply_patch", json!({ "patch": format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch") }))
+}
+
+fn project() -> Project {
+    let project = Project::usual();
+    fs::write(project.path("out/text"), "one\ntwo\n").unwrap();
+    project
+}
+
+#[track_caller]
+fn call(open: &Open, (tool, arguments): &Call) {
+    if let Some(path) = arguments.get("file_path") {
+        let _ = open.call("read_file", json!({ "file_path": path }));
+    }
+    let done = open.call(tool, arguments.clone());
+    assert!(done.is_ok(), "{tool} {arguments}: {:?}", done.err().map(|error| error.message));
+}
+
+fn runs(open: &Open) -> Vec<u64> {
+    open.workspace.runs().into_iter().map(|run| run.run_id).collect()
+}
+
+/// Ends the process and starts another one with what was saved.
+fn again(project: &Project, open: Open) -> Open {
+    let saved = open.workspace.snapshot();
+    drop(open);
+    let open = project.open();
+    open.workspace.restore(saved).unwrap();
+    open
+}
+
+/// Makes the calls, undoes them together in the same process or in a later one, redoes and undoes them again.
+#[track_caller]
+fn check(calls: &[Call]) {
+    for (is_later, is_hard) in [(false, false), (true, false), (false, true)] {
+        let project = project();
+        let before = project.tree();
+        let mut open = project.open();
+        calls.iter().for_each(|one| call(&open, one));
+        let after = project.tree();
+        let undo = |open: &Open, what: &str| {
+            let runs = runs(open);
+            let left = if is_hard {
+                let request = RollbackRequest { mode: RollbackMode::HardAll, runs, ..RollbackRequest::default() };
+                let done = block_on(open.workspace.rollback(&request)).unwrap();
+                let refused = done.files.into_iter().filter(|file| file.refused).map(|file| file.file_path);
+                refused.chain(done.kept).collect::<Vec<_>>()
+            } else {
+                let undone = block_on(open.workspace.undo_runs(&runs)).unwrap();
+                [undone.kept, undone.blocked, undone.refused].concat()
+            };
+            let found = difference(&before, &project.tree());
+            assert_eq!((found, left), (None, vec![]), "{what} of {calls:?}, hard: {is_hard}");
+            let is_on = open.workspace.runs().iter().any(|run| run.is_on);
+            assert!(!is_on, "{what} of {calls:?} is recorded, hard: {is_hard}");
+        };
+        undo(&open, "undo");
+        if is_later {
+            open = again(&project, open);
+        }
+        // Texts and other files of one undo may be redone apart.
+        (0..calls.len()).for_each(|_| drop(block_on(open.workspace.redo_runs())));
+        assert_eq!(difference(&after, &project.tree()), None, "redo of {calls:?}, hard: {is_hard}");
+        undo(&open, "undo again");
+    }
+}
+
+#[test]
+fn a_file_that_tools_or_commands_replace_by_a_directory_comes_back() {
+    check(&[moved("a.txt", "tmp"), moved("tmp", "a.txt/index")]);
+    check(&[deleted("a.txt"), ("write_file", json!({ "file_path": "a.txt/in/new", "content": "new\n" }))]);
+    check(&[shell("rm a.txt"), shell("mkdir a.txt; echo in > a.txt/in")]);
+    check(&[shell("echo x >> a.txt"), shell("rm a.txt"), shell("mkdir -p a.txt/b; echo in > a.txt/b/in")]);
+    check(&[moved("a.txt", "g"), shell("mkdir a.txt; echo in > a.txt/in; printf '\\0' > a.txt/bin")]);
+    check(&[shell("mv a.txt tmp"), shell("mkdir a.txt"), shell("mv tmp a.txt/index")]);
+}
+
+#[test]
+fn a_directory_that_commands_replace_by_a_file_comes_back() {
+    check(&[shell("mv deep shallow"), shell("mv a.txt deep")]);
+    check(&[shell("echo x >> deep/er/c.txt"), shell("rm -r deep"), shell("echo file > deep")]);
+    check(&[shell("chmod 700 deep; printf '\\0' > deep/bin"), shell("rm -r deep"), shell("echo file > deep")]);
+}
+
+#[test]
+fn a_directory_comes_back_although_a_text_was_in_its_place_meanwhile() {
+    check(&[shell("rm -r deep/er; echo file > deep/er"), shell("rm deep/er")]);
+    check(&[shell("rm -r deep/er; echo file > deep/er"), shell("rm -rf ./*")]);
+    check(&[shell("echo y >> deep/er/c.txt"), shell("rm -r deep; echo file > deep"), shell("rm -rf ./*")]);
+}
+
+#[test]
+fn texts_of_a_directory_that_a_command_moved_and_linked_come_back() {
+    check(&[shell("mv deep dd; ln -s dd deep; echo y >> deep/er/c.txt")]);
+    check(&[edited("deep/er/c.txt", "sea", "SEA"), shell("mv deep dd; ln -s dd deep")]);
+}
+
+#[test]
+fn a_text_in_an_ignored_directory_is_undone_after_an_edit_and_a_command() {
+    for command in ["sed -i s/one/1/ out/text", "echo x >> out/text", "rm out/text", "rm -r out"] {
+        check(&[edited("out/text", "two", "TWO"), shell(command)]);
+    }
+    check(&[shell("echo gen > out/gen"), edited("out/gen", "gen", "GEN"), shell("echo gen2 > out/gen")]);
+}
+
+#[test]
+fn an_edited_text_that_a_command_replaces_is_undone_and_recorded_as_undone() {
+    check(&[deleted("a.txt"), shell("ln -s run.sh a.txt")]);
+    check(&[moved("a.txt", "g"), shell("head -c 100 /dev/zero > a.txt")]);
+    check(&[edited("a.txt", "two", "TWO"), shell("ln -sf g a.txt")]);
+    check(&[edited("a.txt", "two", "TWO"), shell("head -c 100 /dev/zero > a.txt")]);
+}
+
+#[test]
+fn a_directory_with_a_file_of_the_user_does_not_give_way() {
+    for calls in [
+        [moved("a.txt", "tmp"), moved("tmp", "a.txt/index")],
+        [shell("rm a.txt"), shell("mkdir a.txt; echo in > a.txt/index")],
+    ] {
+        let project = project();
+        let open = project.open();
+        calls.iter().for_each(|one| call(&open, one));
+        fs::write(project.path("a.txt/mine"), "mine\n").unwrap();
+        let undone = block_on(open.workspace.undo_runs(&runs(&open))).unwrap();
+        let kept: Vec<&str> = undone.kept.iter().map(|path| path.as_str()).collect();
+        assert_eq!(kept, ["a.txt"], "{calls:?}");
+        assert!(!project.path("a.txt/index").exists(), "{calls:?}");
+        assert_eq!(fs::read_to_string(project.path("a.txt/mine")).unwrap(), "mine\n");
+        // When the user has moved it away, the rest of the undo is possible.
+        fs::remove_dir_all(project.path("a.txt")).unwrap();
+        block_on(open.workspace.undo_runs(&runs(&open))).unwrap();
+        assert_eq!(fs::read_to_string(project.path("a.txt")).unwrap(), "one\ntwo\n", "{calls:?}");
+    }
+}
+
+#[test]
+fn a_file_of_the_user_in_the_place_of_a_directory_stays() {
+    let project = project();
+    let open = project.open();
+    call(&open, &shell("rm -r deep"));
+    fs::write(project.path("deep"), "mine\n").unwrap();
+    let undone = block_on(open.workspace.undo_runs(&runs(&open))).unwrap();
+    assert!(undone.kept.iter().any(|path| path.as_str() == "deep/er/c.txt"), "{undone:?}");
+    assert_eq!(fs::read_to_string(project.path("deep")).unwrap(), "mine\n");
+}
+
+#[test]
+fn moved_files_get_their_mode_bits_back_although_a_later_command_on_them_was_undone() {
+    let project = project();
+    let before = project.tree();
+    let open = project.open();
+    call(&open, &moved("key", "old-key"));
+    call(&open, &moved("a.txt", "key"));
+    let edits = runs(&open);
+    call(&open, &shell("rm key; mkdir key; echo in > key/in"));
+    block_on(open.workspace.undo_runs(&[open.workspace.last_run()])).unwrap();
+    block_on(open.workspace.undo_runs(&edits)).unwrap();
+    assert_eq!(difference(&before, &project.tree()), None);
+}
