@@ -66,6 +66,7 @@ impl Workspace {
         // Another program may have replaced the file since. Then the recorded change stands alone.
         let Ok(text) = self.disk_text(path).await else { return Ok(()) };
         // A link in the place of a directory above leads to another file.
+        #[cfg(not(target_family = "wasm"))]
         let text = if self.is_elsewhere(path).await { None } else { text };
         // The text of the log may be older than the command: the user may have restored what an earlier one changed.
         let before = keeper.text_before(path).await?;

@@ -246,11 +246,9 @@ impl Workspace {
             return Ok(rollback);
         }
         // Only texts can be held in memory until they are saved.
-        let mut restores_kept = is_hard && request.files.is_none() && !self.defers_saves;
-        if MAY_KEEP && !is_hard && request.hunk_ids.is_empty() && request.files.is_none() && !self.defers_saves {
-            let stays = |file: &RolledBackFile| file.refused || !file.conflicts.is_empty();
-            restores_kept = !rollback.files.iter().any(stays) && self.changed_texts_alone(&request.runs).await?;
-        }
+        let restores_kept = is_hard && request.files.is_none() && !self.defers_saves;
+        #[cfg(not(target_family = "wasm"))]
+        let restores_kept = restores_kept || !is_hard && self.undoes_commands(request, &rollback).await?;
         let logged = logs.iter().map(|(path, _)| path.clone()).collect();
         let mut kept =
             KeptUndo { runs: request.runs.clone(), logged, restores_deleted: is_hard, ..KeptUndo::default() };
@@ -279,13 +277,17 @@ impl Workspace {
         Ok(rollback)
     }
 
-    /// Returns whether commands of the runs changed texts alone. A rollback of all hunks then undoes them whole. Boxed: in a
-    /// browser it is not called.
-    fn changed_texts_alone<'a>(&'a self, runs: &'a [u64]) -> BoxFuture<'a, Result<bool, ReviewError>> {
-        Box::pin(async move {
-            let others = self.other_changes(runs, false).await?;
-            Ok(others.is_empty() && self.ignored_changes(runs, true).is_empty())
-        })
+    /// Returns whether a scoped rollback undoes the commands of its runs whole: it takes back all their hunks, and they changed
+    /// texts alone.
+    #[cfg(not(target_family = "wasm"))]
+    async fn undoes_commands(&self, request: &RollbackRequest, rollback: &Rollback) -> Result<bool, ReviewError> {
+        let is_part = !request.hunk_ids.is_empty() || request.files.is_some() || self.defers_saves;
+        let stays = |file: &RolledBackFile| file.refused || !file.conflicts.is_empty();
+        if is_part || rollback.files.iter().any(stays) {
+            return Ok(false);
+        }
+        let others = self.other_changes(&request.runs, false).await?;
+        Ok(others.is_empty() && self.ignored_changes(&request.runs, true).is_empty())
     }
 
     /// Returns the effect of a rollback on files, and their logs after it. `named` has the hunks to take back; a file
@@ -298,8 +300,10 @@ impl Workspace {
         named: &mut Named,
     ) -> Result<(Vec<RolledBackFile>, Vec<(FilePath, LineLog)>), ReviewError> {
         let (mut files, mut logs) = (Vec::new(), Vec::new());
+        #[cfg(not(target_family = "wasm"))]
         let mut directories = BTreeSet::new();
-        if MAY_KEEP && is_hard {
+        #[cfg(not(target_family = "wasm"))]
+        if is_hard {
             let runs: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
             directories = self.directories_before(&runs);
         }
@@ -324,8 +328,8 @@ impl Workspace {
                     scoped(&path, &mut log, hunks, at_ms)?
                 }
             };
-            let is_back = MAY_KEEP && before.is_visible_text(None) && !log.is_visible_text(None);
-            if is_back && directories.contains(&path) {
+            #[cfg(not(target_family = "wasm"))]
+            if before.is_visible_text(None) && !log.is_visible_text(None) && directories.contains(&path) {
                 // A text of a command in the place of the directory. The keeper puts the directory there.
                 continue;
             }

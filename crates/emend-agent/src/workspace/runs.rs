@@ -14,8 +14,7 @@ use super::review::{Review, ReviewError, run_names};
 use super::state::Workspace;
 use super::steps::Step;
 use crate::environment::{
-    DirEntry, EntryKind, EnvError, FileKeeper, FilePath, KeptPreview, KeptRestored, KeptRun, KeptState, KeptUndo,
-    UndoStep,
+    EntryKind, EnvError, FileKeeper, FilePath, KeptPreview, KeptRestored, KeptRun, KeptState, KeptUndo, UndoStep,
 };
 
 /// Whether a keeper of files may restore paths. In a browser none does, and the constant keeps the code out of the module.
@@ -415,7 +414,8 @@ impl Workspace {
         None
     }
 
-    /// Returns the paths that were directories before commands of `runs` changed them. In a browser it returns none.
+    /// Returns the paths that were directories before commands of `runs` changed them.
+    #[cfg(not(target_family = "wasm"))]
     pub(super) fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath> {
         self.keeper().map(|keeper| keeper.directories_before(runs)).unwrap_or_default()
     }
@@ -423,6 +423,7 @@ impl Workspace {
     async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
         // Other files are not even read: they may have become binary files or directories.
         let known = self.logged(runs);
+        #[cfg(not(target_family = "wasm"))]
         let directories = self.directories_before(runs);
         let runs = run_names(runs);
         let mut taken = TakenBack { undone: UndoneRun::default(), logs: Vec::new() };
@@ -453,9 +454,11 @@ impl Workspace {
             if ids.is_empty() {
                 continue;
             }
-            let is_gone = MAY_KEEP && log.is_visible_text(None);
+            #[cfg(not(target_family = "wasm"))]
+            let is_gone = log.is_visible_text(None);
             log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, self.clock.now_ms())
                 .map_err(|error| WorkspaceError::Internal { reason: format!("{path}: {error}") })?;
+            #[cfg(not(target_family = "wasm"))]
             if is_gone && directories.contains(&path) && !log.is_visible_text(None) {
                 // A text of a command in the place of the directory. The keeper puts the directory there.
                 continue;
@@ -463,33 +466,33 @@ impl Workspace {
             taken.undone.restored.push(path.clone());
             taken.logs.push((path, log));
         }
-        if MAY_KEEP {
-            self.keep_obstructed(&mut taken).await;
-        }
+        #[cfg(not(target_family = "wasm"))]
+        self.keep_obstructed(&mut taken).await;
         Ok(taken)
     }
 
     /// Takes the texts out of an undo whose place is taken: by a directory in which anything stays, or by a file in the place
-    /// of a directory above. Boxed: in a browser it is not called.
-    fn keep_obstructed<'a>(&'a self, taken: &'a mut TakenBack) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            let goes = |(_, log): &&(FilePath, LineLog)| log.is_visible_text(None);
-            let going = set_of(taken.logs.iter().filter(goes).map(|(path, _)| path.clone()));
-            let mut obstructed = BTreeSet::new();
-            for (path, _) in taken.logs.iter().filter(|(path, _)| !going.contains(path)) {
-                let above = self.file_above(path).await;
-                let stays = |entry: &DirEntry| entry.metadata.kind == EntryKind::File && !going.contains(&entry.path);
-                // Fails for a path that is not a directory.
-                let inside = self.environment().list(path, usize::MAX).await.unwrap_or_default();
-                let is_blocked = above.is_some_and(|above| !going.contains(&above)) || self.is_elsewhere(path).await;
-                if is_blocked || inside.iter().any(stays) {
-                    obstructed.insert(path.clone());
-                }
+    /// of a directory above.
+    #[cfg(not(target_family = "wasm"))]
+    async fn keep_obstructed(&self, taken: &mut TakenBack) {
+        let goes = |(_, log): &&(FilePath, LineLog)| log.is_visible_text(None);
+        let going = set_of(taken.logs.iter().filter(goes).map(|(path, _)| path.clone()));
+        let mut obstructed = BTreeSet::new();
+        for (path, _) in taken.logs.iter().filter(|(path, _)| !going.contains(path)) {
+            let above = self.file_above(path).await;
+            let stays = |entry: &crate::environment::DirEntry| {
+                entry.metadata.kind == EntryKind::File && !going.contains(&entry.path)
+            };
+            // Fails for a path that is not a directory.
+            let inside = self.environment().list(path, usize::MAX).await.unwrap_or_default();
+            let is_blocked = above.is_some_and(|above| !going.contains(&above)) || self.is_elsewhere(path).await;
+            if is_blocked || inside.iter().any(stays) {
+                obstructed.insert(path.clone());
             }
-            taken.logs.retain(|(path, _)| !obstructed.contains(path));
-            taken.undone.restored.retain(|path| !obstructed.contains(path));
-            taken.undone.kept = set_of(taken.undone.kept.drain(..).chain(obstructed)).into_iter().collect();
-        })
+        }
+        taken.logs.retain(|(path, _)| !obstructed.contains(path));
+        taken.undone.restored.retain(|path| !obstructed.contains(path));
+        taken.undone.kept = set_of(taken.undone.kept.drain(..).chain(obstructed)).into_iter().collect();
     }
 }
 

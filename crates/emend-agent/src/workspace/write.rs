@@ -6,7 +6,6 @@ use emend_edit::ContentHash;
 use emend_edit::diff::{RegionKind, compare3};
 use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
 use emend_edit::text::{first_eol, split_lines};
-use emend_llm::BoxFuture;
 
 use super::context::WriteContext;
 use super::error::WorkspaceError;
@@ -315,12 +314,11 @@ impl Workspace {
         found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::Directory))
     }
 
-    /// Returns whether a path leads to another one, over a link. Boxed: in a browser it is not called.
-    pub(super) fn is_elsewhere<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, bool> {
-        Box::pin(async move {
-            let found = self.whole.resolve(path.as_str(), Access::Read).await;
-            found.map_or_else(|error| matches!(error, EnvError::OutsideRoot { .. }), |found| found != *path)
-        })
+    /// Returns whether a path leads to another one, over a link.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) async fn is_elsewhere(&self, path: &FilePath) -> bool {
+        let found = self.whole.resolve(path.as_str(), Access::Read).await;
+        found.map_or_else(|error| matches!(error, EnvError::OutsideRoot { .. }), |found| found != *path)
     }
 
     /// As [`log_of`](Self::log_of), for a file whose visible text has just been read.
