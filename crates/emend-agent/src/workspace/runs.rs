@@ -56,7 +56,8 @@ pub struct UndoneRun {
     /// Other paths that stay as they are because they have another state than the runs left. A later undo tries them
     /// again.
     pub blocked: Vec<FilePath>,
-    /// Files that stay as they are because the system does not permit to replace them, such as one with hard links.
+    /// Files that stay as they are because the system does not permit to replace them, such as one with hard links, or because
+    /// a directory is in their place.
     pub refused: Vec<FilePath>,
     /// Files that commands of the runs changed and whose former state was not kept.
     pub lost: Vec<FilePath>,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use emend_edit::ContentHash;
 use emend_edit::diff::{RegionKind, compare3};
 use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
+use emend_edit::size::compact_sort::set_of;
 use emend_edit::text::{first_eol, split_lines};
 
 use super::context::WriteContext;
@@ -394,11 +395,16 @@ impl Workspace {
                 _ => None,
             };
             // All files or none were written. A directory without write permission, or a file in its place, stands for its
-            // files.
-            let Some(denied) = denied.filter(|denied| logs.iter().any(|(path, _)| path.is_under(denied))) else {
-                return Err(error);
+            // files. A directory in the place of a file does not concern the files in it.
+            let is_alone = matches!(&error, WorkspaceError::Environment(EnvError::IsDirectory { .. }));
+            let is_denied = |path: &FilePath| {
+                denied.as_ref().is_some_and(|denied| if is_alone { path == denied } else { path.is_under(denied) })
             };
-            refused.extend(logs.iter().map(|(path, _)| path).filter(|path| path.is_under(&denied)).cloned());
+            let denied = set_of(logs.iter().map(|(path, _)| path).filter(|path| is_denied(path)).cloned());
+            if denied.is_empty() {
+                return Err(error);
+            }
+            refused.extend(denied);
             logs.retain(|(path, _)| !refused.contains(path));
             step.paths.retain(|path| !refused.contains(path));
         }

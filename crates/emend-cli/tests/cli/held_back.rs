@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::review::answer;
 use crate::support::{Project, covers};
 
 fn project() -> Project {
@@ -43,4 +44,17 @@ fn discarded_changes_are_named() {
     let warning = "warning: cannot wait for review, so discarded: a.txt, empty, link, logo.png, own.log\n";
     assert!(outcome.assert_ok().stderr.contains(warning), "{}", outcome.stderr);
     assert_eq!(project.tree(), before);
+}
+
+#[test]
+fn a_command_that_replaces_a_directory_by_a_file_loses_that_file_alone() {
+    let project = Project::new(&[("d/x", b"x\n"), ("f.txt", b"a\n")]);
+    let task = "run rm -r d; echo file > d; echo more >> f.txt";
+    let outcome = project.run(&["run", "--review", "--allow", "shell", task]);
+    let warning = "warning: cannot wait for review, so discarded: d\n";
+    assert!(outcome.assert_ok().stderr.contains(warning), "{}", outcome.stderr);
+    let next = project.run(&["run", "--review", "--allow", "shell", "run true"]);
+    assert!(!next.assert_ok().stderr.contains("was killed"), "{}", next.stderr);
+    answer(&project, &["review"], "a\n").assert_ok();
+    assert_eq!(project.tree(), [("f.txt".to_owned(), b"a\nmore\n".to_vec())]);
 }

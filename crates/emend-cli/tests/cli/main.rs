@@ -62,6 +62,8 @@ mod patch_refused;
 #[cfg(test)]
 #[cfg(unix)]
 mod protected;
+#[cfg(test)]
+#[cfg(unix)]
 mod put_back;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

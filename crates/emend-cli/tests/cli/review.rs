@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::process::Stdio;
 
+use serde_json::json;
+
 use crate::support::{Outcome, Project};
 
 fn project() -> Project {
@@ -133,4 +135,30 @@ fn the_next_process_knows_what_was_undone() {
     assert!(project.run(&["checkpoints"]).assert_ok().stdout.contains("(undone)"));
     project.run(&["redo"]).assert_ok();
     assert_eq!(project.tree(), after);
+}
+
+#[test]
+fn a_hunk_that_cannot_be_written_does_not_end_the_review() {
+    let project = Project::new(&[("d/x", b"alpha\n")]);
+    let write = |path: &str| ("write_file", json!({ "file_path": path, "content": "omega\n" }));
+    project.run_calls(&[write("d/n"), write("e.txt")], &["--review"]).assert_ok();
+    std::fs::remove_dir_all(project.path("d")).unwrap();
+    std::fs::write(project.path("d"), "mine\n").unwrap();
+    let outcome = answer(&project, &["review"], "y\ny\n");
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("This hunk still waits: "), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("1 hunk written, 0 rejected"), "{}", outcome.stdout);
+    assert_eq!((project.read("d"), project.read("e.txt")), ("mine\n".to_owned(), "omega\n".to_owned()));
+}
+
+#[test]
+fn a_redo_of_pending_edits_says_that_they_wait_again() {
+    let project = project();
+    answer(&project, &["run", "rename alpha to omega", "--review"], "").assert_ok();
+    project.run(&["undo"]).assert_ok();
+    let redone = project.run(&["redo"]);
+    let said = "the edits of a.txt wait for review again";
+    assert!(redone.assert_ok().stdout.contains(said), "{}", redone.stdout);
+    answer(&project, &["review"], "y\ny\n").assert_ok();
+    assert!(!project.read("a.txt").contains("alpha"));
 }

@@ -46,10 +46,11 @@ fn the_rules_of_the_root_hold_in_every_directory() {
 
 #[test]
 fn a_nearer_file_adds_rules_and_cannot_remove_any() {
-    let project = project("deny = [\"shell:touch *\"]\neffort = \"low\"\nreview = true\nmax_tool_rounds = 5\n");
+    let project =
+        project("deny = [\"shell:touch *\"]\neffort = \"low\"\nstreaming = true\nreview = true\nmax_tool_rounds = 5\n");
     fs::write(
         project.path("sub/.emend.toml"),
-        "deny = [\"edit_file:gen/**\"]\neffort = \"high\"\nmax_tool_rounds = 9\n",
+        "deny = [\"edit_file:gen/**\"]\neffort = \"high\"\nstreaming = false\nmax_tool_rounds = 9\n",
     )
     .unwrap();
     let shown = run_in(&project, "sub", &["config", "--json"]).assert_ok().stdout.clone();
@@ -58,7 +59,8 @@ fn a_nearer_file_adds_rules_and_cannot_remove_any() {
         rows.iter().filter(|row| row["name"] == name).map(|row| row["value"].clone()).collect()
     };
     assert_eq!(values("deny"), ["shell:touch *", "edit_file:sub/gen/**", "edit_file:gen/**"]);
-    assert_eq!((values("effort"), values("review")), (vec![json!("high")], vec![json!(true)]));
+    assert_eq!((values("streaming"), values("review")), (vec![json!(false)], vec![json!(true)]));
+    assert_eq!(values("effort"), [json!("low")]);
     assert_eq!(values("max_tool_rounds"), [json!(5)]);
     for weaker in ["review = false", "sandbox = false", "allow = [\"shell\"]"] {
         fs::write(project.path("sub/.emend.toml"), weaker).unwrap();
