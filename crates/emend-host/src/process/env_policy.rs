@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 /// The set of environment variables that commands inherit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inherit {
-    /// All variables, except names that look like secrets.
+    /// All variables, except those whose name or value looks like a secret.
     #[default]
     Harmless,
     /// All variables, including secrets.

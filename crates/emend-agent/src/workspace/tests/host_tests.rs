@@ -305,7 +305,7 @@ fn a_killed_step_of_the_user_is_named_if_it_reached_its_files() {
     let undo_last = |world: &World| drop(block_on(world.workspace.undo()).unwrap());
     let redo_last = |world: &World| drop(block_on(world.workspace.redo()).unwrap());
     let type_in = |world: &World| world.user("c.txt", "mine\n");
-    assert_eq!(finished(Mode::Direct, &[edit]), [None, None], "the agent's edit is no step of the user");
+    assert_eq!(finished(Mode::Direct, &[edit]), [None, None], "the agent's edit is not a step of the user");
     assert_eq!(finished(Mode::Direct, &[edit, undo]), [None, Some(FinishedStep::RunsUndone(vec![1]))]);
     assert_eq!(finished(Mode::Direct, &[edit, undo, redo]), [None, Some(FinishedStep::StepUndone)]);
     assert_eq!(finished(Mode::Direct, &[type_in]), [None, Some(FinishedStep::Other)]);
