@@ -108,6 +108,23 @@ pub struct KeptUndo {
     pub restores_deleted: bool,
 }
 
+/// Paths that commands changed from or to a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangedKinds {
+    /// Paths at which a command removed a directory, or replaced it by something else.
+    pub from_directory: BTreeSet<FilePath>,
+    /// Paths at which a command put a directory in the place of something else.
+    pub to_directory: BTreeSet<FilePath>,
+}
+
+impl ChangedKinds {
+    /// Returns whether a path is in a directory that took the place of something else.
+    #[must_use]
+    pub fn is_in_new_directory(&self, path: &FilePath) -> bool {
+        std::iter::successors(path.parent(), FilePath::parent).any(|above| self.to_directory.contains(&above))
+    }
+}
+
 /// An undo or redo of commands that is not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeptInterrupted {
@@ -171,6 +188,9 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the paths that were directories before the first command of `runs` that changed them.
     fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath>;
 
+    /// Returns the paths that commands of `runs` changed from or to a directory.
+    fn changed_kinds(&self, runs: &[u64]) -> ChangedKinds;
+
     /// Returns the number of recorded changes in each ignored directory by commands of `runs`; with `only_live`, only by
     /// commands that are in effect. [`runs`](Self::runs) and [`preview`](Self::preview) do not name these paths.
     fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize>;
@@ -201,6 +221,14 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
 
     /// Returns the time of the undo that [`redo`](Self::redo) would redo, in milliseconds since 1970, if it is known.
     fn undone_at(&self) -> Option<u64>;
+
+    /// Gives files whose edits line logs have redone the mode bits from before the undo of these edits. Needed for a redo
+    /// without [`redo`](Self::redo).
+    ///
+    /// # Errors
+    ///
+    /// The mode bits cannot be changed or recorded.
+    fn redo_modes<'a>(&'a self, redone: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<(), EnvError>>;
 
     /// Redoes the changes of the last undo that is not redone yet. There are none if commands ran since. A path that has
     /// another state than the undo left stays as it is, and a later redo tries it again. `logged` are the texts with line

@@ -139,8 +139,27 @@ impl Workspace {
     /// A file cannot be read, or the disk fails; nothing changes then.
     pub async fn undo_runs(&self, runs: &[u64]) -> Result<UndoneRun, WorkspaceError> {
         let _writing = self.enter().await?;
-        let mut kept = KeptUndo { runs: runs.to_vec(), logged: self.logged(runs), ..KeptUndo::default() };
+        let logged = self.logged(runs);
+        #[cfg(not(target_family = "wasm"))]
+        let mut early = self.undo_where_kinds_changed(runs, &logged).await?;
+        #[cfg(not(target_family = "wasm"))]
+        let logged = logged.difference(&early).cloned().collect();
+        let mut kept = KeptUndo { runs: runs.to_vec(), logged, ..KeptUndo::default() };
         let first = self.undo_kept(&kept, UndoStep::BeforeLogs).await?;
+        // The keeper may have put such a text there, or the directories above it.
+        #[cfg(not(target_family = "wasm"))]
+        let first = {
+            let mut first = first;
+            loop {
+                let more = self.undo_where_kinds_changed(runs, &kept.logged).await?;
+                if more.is_empty() {
+                    break first;
+                }
+                kept.logged.retain(|path| !more.contains(path));
+                early.extend(more);
+                first.restored.extend(self.undo_kept(&kept, UndoStep::BeforeLogs).await?.restored);
+            }
+        };
         let TakenBack { mut undone, logs } = self.taken_back(runs, None).await?;
         let step = Step { runs: runs.to_vec(), ..Step::new(undone.restored.clone()) };
         let saved = self.save_permitted(logs, true, step).await;
@@ -160,9 +179,68 @@ impl Workspace {
             undone.restored = set_of(undone.restored.drain(..).chain(kept.restored)).into_iter().collect();
             undone.blocked = kept.kept;
         }
+        #[cfg(not(target_family = "wasm"))]
+        if !early.is_empty() {
+            undone.restored = set_of(undone.restored.drain(..).chain(early)).into_iter().collect();
+        }
         // Of these, at most the mode bits were changed back.
         undone.restored.retain(|path| !undone.blocked.contains(path));
         Ok(undone)
+    }
+
+    /// Undoes, before anything else, the texts where a command of `runs` had removed a directory, and the new texts in a
+    /// directory that a command put in the place of something else. Then the directory, or what was in its place, comes
+    /// back, and after it the texts in it. Returns these texts.
+    #[cfg(not(target_family = "wasm"))]
+    async fn undo_where_kinds_changed(
+        &self,
+        runs: &[u64],
+        logged: &BTreeSet<FilePath>,
+    ) -> Result<BTreeSet<FilePath>, WorkspaceError> {
+        let Some(keeper) = self.keeper() else { return Ok(BTreeSet::new()) };
+        let mut logs = Vec::new();
+        let kinds = keeper.changed_kinds(runs);
+        let is_new = |path: &&FilePath| kinds.is_in_new_directory(path);
+        for path in logged.iter().filter(|path| kinds.from_directory.contains(path) || is_new(path)) {
+            let found = self.environment().metadata(path).await;
+            if found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::Directory)) {
+                continue;
+            }
+            let taken = self.taken_back(runs, Some(path)).await?;
+            let Some((_, log)) = taken.logs.first().filter(|_| taken.undone.kept.is_empty()) else { continue };
+            // A former text of a directory in which it comes back later is restored with the others.
+            let is_due = kinds.from_directory.contains(path) || log.is_visible_text(None);
+            // Something else may be in its place, such as a link.
+            let is_as_logged = self.disk_content(path).await.is_ok_and(|old| log.is_saved_content(old.as_deref()));
+            if is_due && is_as_logged {
+                logs.extend(taken.logs);
+            }
+        }
+        if logs.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let paths: Vec<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
+        let refused = self.save_permitted(logs, true, Step::new(paths.clone())).await?;
+        Ok(paths.into_iter().filter(|path| !refused.contains(path)).collect())
+    }
+
+    /// Redoes texts that [`undo_where_kinds_changed`](Self::undo_where_kinds_changed) has undone, and commands that
+    /// changed them later.
+    #[cfg(not(target_family = "wasm"))]
+    async fn redo_where_kinds_changed(
+        &self,
+        paths: Vec<FilePath>,
+        redone: &mut RedoneRuns,
+    ) -> Result<(), WorkspaceError> {
+        if self.undo().await.is_err() {
+            redone.kept.extend(paths);
+            return Ok(());
+        }
+        let by_logs = set_of(redone.restored.iter().cloned().chain(paths));
+        let later = self.redo_kept(&by_logs, UndoStep::AfterLogs).await?;
+        redone.restored = by_logs.into_iter().chain(later.restored).collect();
+        redone.kept.retain(|path| !redone.restored.contains(path));
+        Ok(())
     }
 
     /// Returns the effect that [`undo_runs`](Self::undo_runs) would have now, as far as the system permits it.
@@ -220,18 +298,48 @@ impl Workspace {
         let redoes_log = !MAY_KEEP || !is_apart || is_last();
         let redoes_kept = (!is_apart || !redoes_log) && !kept.is_empty();
         let mut redone = RedoneRuns::default();
+        // These were undone before the commands that changed their directories, and are redone after them.
+        #[cfg(not(target_family = "wasm"))]
+        let kinds = self.keeper().filter(|_| redoes_kept).map(|keeper| keeper.changed_kinds(&kept)).unwrap_or_default();
+        #[cfg(not(target_family = "wasm"))]
+        let is_late = |paths: &Vec<FilePath>| {
+            paths.iter().all(|path| kinds.from_directory.contains(path) || kinds.is_in_new_directory(path))
+        };
+        #[cfg(not(target_family = "wasm"))]
+        let (logged, mut late) = match logged.filter(|_| redoes_log) {
+            Some(paths) if is_late(&paths) => (None, Some(paths)),
+            paths => (paths, None),
+        };
         if let Some(logged) = logged.filter(|_| redoes_log) {
             if MAY_KEEP && redoes_kept {
                 self.redo_kept(&set_of(logged.iter().cloned()), UndoStep::BeforeLogs).await?;
             }
             self.undo().await?;
             redone.restored = logged;
+            #[cfg(not(target_family = "wasm"))]
+            if let Some(paths) = self.logs_to_redo().ok().flatten().filter(is_late)
+                && self.rolled_back(&paths).iter().all(|run| kept.contains(run))
+            {
+                late = Some(paths);
+            }
+        }
+        #[cfg(not(target_family = "wasm"))]
+        if let (false, Some(keeper)) = (redoes_kept, self.keeper()) {
+            let _writing = self.enter().await?;
+            let by_logs = set_of(redone.restored.iter().cloned());
+            keeper.redo_modes(&by_logs).await.map_err(WorkspaceError::from)?;
         }
         if MAY_KEEP && redoes_kept {
             let by_logs = set_of(redone.restored.iter().cloned());
+            #[cfg(not(target_family = "wasm"))]
+            let by_logs = by_logs.into_iter().chain(late.iter().flatten().cloned()).collect();
             let KeptRestored { restored, kept } = self.redo_kept(&by_logs, UndoStep::AfterLogs).await?;
             redone.restored = set_of(redone.restored.drain(..).chain(restored)).into_iter().collect();
             redone.kept = kept.into_iter().filter(|path| !redone.restored.contains(path)).collect();
+            #[cfg(not(target_family = "wasm"))]
+            if let Some(late) = late {
+                self.redo_where_kinds_changed(late, &mut redone).await?;
+            }
         }
         if redone == RedoneRuns::default() { Err(nothing()) } else { Ok(redone) }
     }

@@ -38,7 +38,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use emend_agent::environment::{
-    FilePath, KeptChange, KeptChangeKind, KeptInterrupted, KeptRestored, KeptRun, KeptUndo, UndoStep,
+    ChangedKinds, FilePath, KeptChange, KeptChangeKind, KeptInterrupted, KeptRestored, KeptRun, KeptUndo, UndoStep,
 };
 use emend_edit::text::decode;
 use emend_llm::Random as _;
@@ -49,7 +49,7 @@ use self::alive::{SignsOfLife, end_of_command};
 use self::aside::{ASIDE, Aside};
 use self::compare::{Differences, Seen, compare, forget_looks, is_later};
 pub(crate) use self::copy::CopyTree;
-use self::modes::mode_at;
+use self::modes::{Modes, mode_at};
 use self::node::{Blob, Change, Content, Entry, Node};
 use self::pack::{Pack, STORE_BYTES_MAX};
 use self::record::{Line, NotedModes, Record, Recorded, append_line};
@@ -113,6 +113,10 @@ struct Loaded {
     put_back: BTreeSet<FilePath>,
     /// Texts of which there were no files before the logs did their part of the present redo.
     absent: BTreeSet<FilePath>,
+    /// Commands, by number, with paths of theirs that the present redo has changed before the logs did their part.
+    in_room: BTreeSet<(usize, FilePath)>,
+    /// Mode bits of edited files at the start of the present undo.
+    at_start: Modes,
 }
 
 impl Keeper {
@@ -203,7 +207,7 @@ impl Keeper {
             let mode = mode_at(files, &path);
             (path, mode)
         });
-        let line = Line::Modes(NotedModes { run, modes: modes.collect(), n_commands: 0 });
+        let line = Line::Modes(NotedModes { run, modes: modes.collect() });
         match self.loaded {
             // The rest of the data is not needed for this.
             None => append_line(&self.directory, &line),
@@ -249,6 +253,14 @@ impl Keeper {
                 .unwrap_or_default();
         }
         self.with(files, |loaded| Ok(loaded.record.directories_before(runs))).unwrap_or_default()
+    }
+
+    /// Returns the paths that commands of `runs` changed from or to a directory.
+    pub(crate) fn changed_kinds(&mut self, files: &RootFiles, runs: &[u64]) -> ChangedKinds {
+        if self.only_reads || !self.directory.exists() {
+            return ChangedKinds::default();
+        }
+        self.with(files, |loaded| Ok(loaded.record.changed_kinds(runs))).unwrap_or_default()
     }
 
     /// Returns the number of changes in each ignored directory. There are none if the data cannot be loaded.
@@ -298,6 +310,14 @@ impl Keeper {
         }
     }
 
+    /// Gives files whose edits line logs have redone their mode bits.
+    pub(crate) fn redo_modes(&mut self, files: &RootFiles, redone: &BTreeSet<FilePath>) -> io::Result<()> {
+        if !self.directory.exists() {
+            return Ok(());
+        }
+        self.with(files, |loaded| loaded.redo_modes(files, redone))
+    }
+
     /// Does one step of a redo of the last undo.
     pub(crate) fn redo(
         &mut self,
@@ -332,6 +352,8 @@ impl Loaded {
             undoing: None,
             put_back: BTreeSet::new(),
             absent: BTreeSet::new(),
+            in_room: BTreeSet::new(),
+            at_start: Modes::new(),
         };
         if let Some(n_whole) = n_whole {
             // A broken last line is that of a process that was killed.
@@ -372,28 +394,10 @@ impl Loaded {
         }
         if has_dropped {
             let mut lines = Vec::new();
-            let mut noted = self.record.noted.iter().peekable();
-            // The last round takes the mode bits that were noted after the last command.
-            for number in 0..=self.record.commands.len() {
-                let modes = std::iter::from_fn(|| noted.next_if(|noted| noted.n_commands <= number));
-                let command = self.record.commands.get(number).map(|recorded| Line::Command(recorded.clone()));
-                for line in modes.map(|noted| Line::Modes(noted.clone())).chain(command) {
-                    serde_json::to_writer(&mut lines, &line)?;
-                    lines.push(b'\n');
-                }
+            for line in self.record.steps().chain([Line::no_undo()]) {
+                serde_json::to_writer(&mut lines, &line)?;
+                lines.push(b'\n');
             }
-            for (number, recorded) in self.record.commands.iter().enumerate() {
-                let kept = recorded.partly().clone();
-                if !recorded.is_on || !kept.is_empty() {
-                    let commands = vec![number];
-                    let untouched = BTreeSet::new();
-                    let line = Line::Switch { commands, is_on: false, untouched, kept, at_ms: None, runs: Vec::new() };
-                    serde_json::to_writer(&mut lines, &line)?;
-                    lines.push(b'\n');
-                }
-            }
-            serde_json::to_writer(&mut lines, &Line::no_undo())?;
-            lines.push(b'\n');
             replace(&self.directory.join(record::CHANGES), &lines)?;
             self.record.undone.clear();
             let nodes = self.record.commands.iter().flat_map(|recorded| &recorded.changes);

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use emend_agent::environment::{FilePath, KeptInterrupted, KeptRun};
+use emend_agent::environment::{ChangedKinds, FilePath, KeptInterrupted, KeptRun};
 use serde::{Deserialize, Serialize};
 
 use super::names;
@@ -22,9 +22,38 @@ pub(super) type NotedMode = (FilePath, Option<u32>);
 pub(super) struct NotedModes {
     pub(super) run: u64,
     pub(super) modes: Vec<NotedMode>,
-    /// Number of commands recorded before the edit.
-    #[serde(skip)]
-    pub(super) n_commands: usize,
+}
+
+/// The mode bits of a file before and after an undo of edits; `None` if there was no file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct UndoneMode {
+    pub(super) path: FilePath,
+    pub(super) before: Option<u32>,
+    pub(super) left: Option<u32>,
+}
+
+/// An undo or redo of edits that had noted mode bits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SwitchedEdits {
+    pub(super) runs: Vec<u64>,
+    pub(super) modes: Vec<UndoneMode>,
+    pub(super) is_on: bool,
+}
+
+/// A step of the record that says something about mode bits.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    /// A command, by number.
+    Command(usize),
+    /// Mode bits that were noted before an edit, by number.
+    Edit(usize),
+    /// Commands, by number, were undone or redone, except `kept` paths of them.
+    Switched {
+        commands: Vec<usize>,
+        is_on: bool,
+        kept: BTreeSet<FilePath>,
+    },
+    SwitchedEdits(SwitchedEdits),
 }
 
 /// The recorded changes of one command.
@@ -85,11 +114,6 @@ impl Recorded {
         self.is_on && (self.partly.is_empty() || self.partly.contains(path))
     }
 
-    /// Returns the paths whose changes are in effect although others are not.
-    pub(super) fn partly(&self) -> &BTreeSet<FilePath> {
-        &self.partly
-    }
-
     /// Switches all changes on or off, except those of the paths in `kept`.
     fn switch(&mut self, is_on: bool, kept: &BTreeSet<FilePath>) {
         let paths = self.changes.iter().map(|change| &change.path);
@@ -120,6 +144,8 @@ pub(super) enum Line {
     Command(Recorded),
     /// An edit is about to create, delete or replace files.
     Modes(NotedModes),
+    /// Edits were undone or redone.
+    SwitchedEdits(SwitchedEdits),
     /// Commands, by number, are about to be undone or redone. Until that is recorded as done, both are possible.
     Switching {
         commands: Vec<usize>,
@@ -173,6 +199,10 @@ pub(super) struct Record {
     pub(super) commands: Vec<Recorded>,
     /// Mode bits of files before edits, in order.
     pub(super) noted: Vec<NotedModes>,
+    /// The steps of both, in order.
+    pub(super) order: Vec<Step>,
+    /// Each undo of edits with noted mode bits that can be redone, in order.
+    pub(super) undone_edits: Vec<SwitchedEdits>,
     /// Each undo that can be redone, in order.
     pub(super) undone: Vec<Undone>,
     /// The commands of an undo that is not complete, or of a redo if the second value is true.
@@ -197,10 +227,24 @@ impl Record {
         match line {
             Line::Command(recorded) => {
                 self.switching = None;
+                self.order.push(Step::Command(self.commands.len()));
                 self.commands.push(recorded);
                 self.undone.clear();
+                self.undone_edits.clear();
             }
-            Line::Modes(noted) => self.noted.push(NotedModes { n_commands: self.commands.len(), ..noted }),
+            Line::Modes(noted) => {
+                self.order.push(Step::Edit(self.noted.len()));
+                self.noted.push(noted);
+                self.undone_edits.clear();
+            }
+            Line::SwitchedEdits(switched) => {
+                if switched.is_on {
+                    self.undone_edits.pop();
+                } else {
+                    self.undone_edits.push(switched.clone());
+                }
+                self.order.push(Step::SwitchedEdits(switched));
+            }
             Line::Switching { commands, is_on } => {
                 let is_known = match is_on {
                     true => self.undone.iter().any(|undone| undone.commands == commands),
@@ -220,6 +264,9 @@ impl Record {
             Line::Switch { commands, is_on, untouched, kept, at_ms, runs } => {
                 let was_undoing = self.is_undoing(&commands);
                 self.switching = None;
+                if !commands.is_empty() {
+                    self.order.push(Step::Switched { commands: commands.clone(), is_on, kept: kept.clone() });
+                }
                 for &number in &commands {
                     if let Some(recorded) = self.commands.get_mut(number) {
                         recorded.switch(is_on, &kept);
@@ -240,6 +287,21 @@ impl Record {
                 }
             }
         }
+    }
+
+    /// Returns the lines that lead to the same commands and edits, some of which may be forgotten by now, without undos
+    /// that can be redone.
+    pub(super) fn steps(&self) -> impl Iterator<Item = Line> {
+        self.order.iter().filter_map(|step| match step {
+            Step::Command(number) => self.commands.get(*number).cloned().map(Line::Command),
+            Step::Edit(number) => self.noted.get(*number).cloned().map(Line::Modes),
+            Step::Switched { commands, is_on, kept } => {
+                let (commands, kept) = (commands.clone(), kept.clone());
+                let untouched = BTreeSet::new();
+                Some(Line::Switch { commands, is_on: *is_on, untouched, kept, at_ms: None, runs: Vec::new() })
+            }
+            Step::SwitchedEdits(switched) => Some(Line::SwitchedEdits(switched.clone())),
+        })
     }
 
     /// Returns whether the undo of these commands has begun and is not complete.
@@ -306,6 +368,20 @@ impl Record {
             first.entry(&change.path).or_insert_with(|| is_directory(change.before.as_ref()));
         }
         first.into_iter().filter(|(_, is_directory)| *is_directory).map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Returns the paths that commands of `runs` changed from or to a directory.
+    pub(super) fn changed_kinds(&self, runs: &[u64]) -> ChangedKinds {
+        let mut changed = ChangedKinds::default();
+        let commands = self.commands.iter().filter(|recorded| runs.contains(&recorded.run));
+        for change in commands.flat_map(|recorded| &recorded.changes) {
+            match (is_directory(change.before.as_ref()), is_directory(change.after.as_ref())) {
+                (true, false) => changed.from_directory.insert(change.path.clone()),
+                (false, true) if change.before.is_some() => changed.to_directory.insert(change.path.clone()),
+                _ => continue,
+            };
+        }
+        changed
     }
 
     /// Returns the number of changes in each ignored directory by commands of `runs`; with `only_live`, only by those that

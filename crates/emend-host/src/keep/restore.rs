@@ -180,16 +180,23 @@ pub(super) struct Places<'a> {
     last: Option<(FilePath, Arc<Dir>)>,
     /// Whether a file that was deleted since comes back. Its content after the change is stored, so nothing is lost.
     restores_deleted: bool,
+    /// Whether something can come in the place of a directory that was removed since, such as with the last file in it.
+    over_removed_directories: bool,
 }
 
 impl<'a> Places<'a> {
     pub(super) fn of(files: &'a RootFiles, aside: &'a Aside) -> Self {
-        Self { files, aside, last: None, restores_deleted: false }
+        Self { files, aside, last: None, restores_deleted: false, over_removed_directories: false }
     }
 
     /// Returns these places for an undo that may restore files that were deleted since.
     pub(super) fn restoring_deleted(self, restores_deleted: bool) -> Self {
         Self { restores_deleted, ..self }
+    }
+
+    /// Returns these places for a redo: an undo removes the directories of the files that it removes.
+    pub(super) fn over_removed_directories(self) -> Self {
+        Self { over_removed_directories: true, ..self }
     }
 
     /// Returns the mode bits of a path; `None` if nothing is there.
@@ -230,6 +237,7 @@ impl<'a> Places<'a> {
                 (None, Some(_)) => Switched::Done,
                 // The restoration was interrupted.
                 (Some(from), Some(_)) if self.aside.has(from) || self.restores_deleted => Switched::Done,
+                (from, Some(_)) if self.over_removed_directories && is_directory(from) => Switched::Done,
                 (Some(_), Some(_)) => Switched::LeftAlone,
             });
         };

@@ -7,8 +7,9 @@ use std::io;
 use emend_agent::environment::{FilePath, KeptRestored, KeptUndo, UndoStep};
 use emend_llm::Clock as _;
 
+use super::modes::mode_at;
 use super::node::{Change, Node, is_directory};
-use super::record::{Line, Undone};
+use super::record::{Line, SwitchedEdits, Undone, UndoneMode};
 use super::restore::{Places, Switch, Switched, backwards, forwards, permitted, restore, separate};
 use super::{Loaded, names};
 use crate::clock::SystemClock;
@@ -24,10 +25,15 @@ impl Loaded {
         let commands = self.record.commands_to_undo(runs, !logged.is_empty());
         if step == UndoStep::BeforeLogs {
             self.put_back.clear();
+            if commands.is_empty() || !self.record.is_undoing(&commands) {
+                self.at_start.clear();
+            }
+            self.at_start.extend(self.record.modes_of_edits(files, runs, logged, &self.at_start));
         }
         if step == UndoStep::BeforeLogs && !commands.is_empty() {
             self.undoing = match self.record.is_undoing(&commands) {
-                true => None,
+                // Not known after a kill.
+                true => self.undoing.take(),
                 false => {
                     let restored_before = self.restored_before(files, &commands, logged)?;
                     Some(Undoing { touched: BTreeSet::new(), restored_before })
@@ -57,7 +63,9 @@ impl Loaded {
             };
             // The log has removed a file that an edit of the same runs had created.
             let is_removed = |change: &&Change| {
-                is_logged(change) && files.directory().symlink_metadata(crate::files::on_disk(&change.path)).is_err()
+                is_logged(change)
+                    && !left.contains(&change.path)
+                    && files.directory().symlink_metadata(crate::files::on_disk(&change.path)).is_err()
             };
             let is_due = |change: &&Change| {
                 let mut above = std::iter::successors(change.path.parent(), FilePath::parent);
@@ -123,7 +131,20 @@ impl Loaded {
             UndoStep::AfterLogs => {
                 // A text that stays as it is keeps its mode bits, too.
                 let restored = logged.difference(left).cloned().collect();
-                outcome.kept.extend(self.record.restore_modes(files, runs, &restored)?);
+                outcome.kept.extend(self.record.restore_modes(files, runs, &restored, &self.at_start)?);
+                let at_start = std::mem::take(&mut self.at_start).into_iter();
+                let restored = at_start.filter(|(path, _)| restored.contains(path));
+                let modes: Vec<UndoneMode> =
+                    restored.map(|(path, before)| UndoneMode { left: mode_at(files, &path), path, before }).collect();
+                if !modes.is_empty() {
+                    let runs = runs.clone();
+                    self.append(Line::SwitchedEdits(SwitchedEdits { runs, modes, is_on: false }))?;
+                }
+                // The logs may have removed their files before the directories beside these were removed.
+                let changes = commands.iter().filter_map(|&number| self.record.commands.get(number));
+                let is_made = |change: &&Change| change.before.is_none() && is_directory(change.after.as_ref());
+                let made = changes.flat_map(|recorded| &recorded.changes).filter(is_made).map(|change| &change.path);
+                made.chain(logged).for_each(|path| files.remove_made(path));
                 // Edits of a later run than the undone ones were made after that undo, and end its redo.
                 let is_later = runs.iter().max() > self.record.undone_runs().last();
                 let ends_redo = !self.record.undone.is_empty() && !logged.is_empty() && is_later;
@@ -212,7 +233,9 @@ impl Loaded {
         let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
         self.absent = texts.iter().filter(|path| !is_there(path)).cloned().collect();
         commands.sort_unstable();
-        for recorded in commands.iter().filter_map(|number| self.record.commands.get(*number)) {
+        self.in_room.clear();
+        for &number in &commands {
+            let Some(recorded) = self.record.commands.get(number) else { continue };
             let is_needed = |change: &&Change| {
                 let had_other = change.before.is_some() && !is_directory(change.before.as_ref());
                 let becomes_directory = had_other && is_directory(change.after.as_ref());
@@ -222,18 +245,31 @@ impl Loaded {
                     let mut above = std::iter::successors(change.path.parent(), FilePath::parent);
                     !texts.contains(&change.path) && above.any(|above| texts.contains(&above))
                 };
-                // A log continues the text that an earlier command had made in an ignored directory.
-                let is_base = change.is_text() && texts.contains(&change.path) && !recorded.is_in_log(change, texts);
+                // A log continues what an earlier command had left there without it, such as a text in an ignored directory,
+                // a text in the place of a link, or nothing.
+                let is_base =
+                    !change.keeps_content() && texts.contains(&change.path) && !recorded.is_in_log(change, texts);
                 (becomes_directory && is_above || is_below || is_base) && !untouched.contains(&change.path)
             };
             let needed = recorded.changes.iter().filter(is_needed);
             let switches: Vec<Switch<'_>> = needed.map(forwards).collect();
             if !switches.is_empty() {
                 let places = Places::of(files, &self.aside);
-                restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "redo"))?;
+                let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "redo"))?;
+                let reached = switches.iter().zip(&outcomes).filter(|(_, outcome)| **outcome != Switched::LeftAlone);
+                let bases = reached.map(|(switch, _)| switch.path).filter(|path| texts.contains(path));
+                self.in_room.extend(bases.map(|path| (number, path.clone())));
             }
         }
         Ok(KeptRestored::default())
+    }
+
+    /// Gives files whose edits line logs have redone their mode bits.
+    pub(super) fn redo_modes(&mut self, files: &RootFiles, redone: &BTreeSet<FilePath>) -> io::Result<()> {
+        match self.record.redo_modes(files, redone)? {
+            Some(switched) => self.append(Line::SwitchedEdits(switched)),
+            None => Ok(()),
+        }
     }
 
     /// Redoes the last undo. `logged` are the texts with line logs, and `redone` those that these have just redone.
@@ -257,7 +293,9 @@ impl Loaded {
             let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
             // The log has made the file with the mode bits that it had when the undo removed it.
             let is_made = |change: &Change| change.before.is_none() && self.absent.contains(&change.path);
-            let due = recorded.changes.iter().filter(|change| !untouched.contains(&change.path));
+            let is_in_room = |path: &FilePath| self.in_room.contains(&(number, path.clone()));
+            let due = recorded.changes.iter();
+            let due = due.filter(|change| !untouched.contains(&change.path) && !is_in_room(&change.path));
             // The log has put the text there that the last of its runs left. Only mode bits are missing.
             let due = due.filter(|change| {
                 !is_done(change) || !is_made(change) && change.after.is_some() && is_there(&change.path)
@@ -266,7 +304,7 @@ impl Loaded {
                 .map(|change| if is_done(change) { Cow::Owned(change.of_mode_alone()) } else { Cow::Borrowed(change) })
                 .collect();
             let switches: Vec<Switch<'_>> = due.iter().map(|change| forwards(change)).collect();
-            let places = Places::of(files, &self.aside);
+            let places = Places::of(files, &self.aside).over_removed_directories();
             let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "redo"))?;
             outcome.take(&switches, &outcomes);
             let is_settled = |change: &&Change| {
@@ -277,6 +315,7 @@ impl Loaded {
                 outcome.forget_kept(&change.path);
             });
         }
+        self.redo_modes(files, redone)?;
         let kept = outcome.left_alone();
         self.append(Line::Switch {
             commands,

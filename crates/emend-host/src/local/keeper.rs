@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use emend_agent::environment::{
-    CopyChange, CopyChangeKind, CopyKeeper, EnvError, FileKeeper, FilePath, KeptChange, KeptChangeKind,
+    ChangedKinds, CopyChange, CopyChangeKind, CopyKeeper, EnvError, FileKeeper, FilePath, KeptChange, KeptChangeKind,
     KeptInterrupted, KeptPreview, KeptRestored, KeptRun, KeptUndo, UndoStep,
 };
 use emend_llm::{BoxFuture, Clock as _};
@@ -86,6 +86,10 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).directories_before(&self.files, runs)
     }
 
+    fn changed_kinds(&self, runs: &[u64]) -> ChangedKinds {
+        lock(&self.keeper).changed_kinds(&self.files, runs)
+    }
+
     fn undo<'a>(&'a self, undo: &'a KeptUndo, step: UndoStep) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
         let undo = undo.clone();
         self.run("restoring kept files", move |keeper, files| keeper.undo(files, &undo, step))
@@ -106,6 +110,11 @@ impl FileKeeper for LocalKeeper {
 
     fn undone_at(&self) -> Option<u64> {
         lock(&self.keeper).undone_at(&self.files)
+    }
+
+    fn redo_modes<'a>(&'a self, redone: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<(), EnvError>> {
+        let redone = redone.clone();
+        self.run("restoring mode bits", move |keeper, files| keeper.redo_modes(files, &redone))
     }
 
     fn redo<'a>(

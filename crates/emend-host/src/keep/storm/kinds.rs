@@ -86,14 +86,18 @@ fn whatever_kind_a_path_becomes_all_is_undone_and_redone() {
         let mut fail = |what: &str, detail: String| failures.push(format!("seed {seed}: {what}: {detail}\n{steps:#?}"));
         for what in ["undo", "undo again"] {
             let left = undo(&open);
-            if let Some(found) = difference(&before, &project.tree()).or((!left.is_empty()).then_some(left)) {
-                fail(what, found);
+            let found = difference(&before, &project.tree());
+            if found.is_some() || !left.is_empty() {
+                fail(what, format!("{} {left}", found.unwrap_or_default()));
                 break;
             }
             // Texts and other files of one undo may be redone apart.
-            steps.iter().for_each(|_| drop(block_on(open.workspace.redo_runs())));
+            let redone: Vec<String> = steps
+                .iter()
+                .filter_map(|_| block_on(open.workspace.redo_runs()).err().map(|error| error.to_string()))
+                .collect();
             if let Some(found) = difference(&without_modes(after.clone()), &without_modes(project.tree())) {
-                fail("redo", found);
+                fail("redo", format!("{found}, {redone:?}"));
                 break;
             }
         }

@@ -58,7 +58,20 @@ fn again(project: &Project, open: Open) -> Open {
 /// Makes the calls, undoes them together in the same process or in a later one, redoes and undoes them again.
 #[track_caller]
 fn check(calls: &[Call]) {
-    for (is_later, is_hard) in [(false, false), (true, false), (false, true)] {
+    check_ways(&[(false, false), (true, false), (false, true)], calls);
+}
+
+/// As [`check`], but without a hard rollback, whose redo may leave texts alone that an edit had removed from the place of a
+/// directory.
+#[track_caller]
+fn check_undo(calls: &[Call]) {
+    check_ways(&[(false, false), (true, false)], calls);
+}
+
+/// Checks undos in the same process or a later one, and hard rollbacks instead of undos.
+#[track_caller]
+fn check_ways(ways: &[(bool, bool)], calls: &[Call]) {
+    for &(is_later, is_hard) in ways {
         let project = project();
         let before = project.tree();
         let mut open = project.open();
@@ -113,6 +126,45 @@ fn a_directory_comes_back_although_a_text_was_in_its_place_meanwhile() {
     check(&[shell("rm -r deep/er; echo file > deep/er"), shell("rm deep/er")]);
     check(&[shell("rm -r deep/er; echo file > deep/er"), shell("rm -rf ./*")]);
     check(&[shell("echo y >> deep/er/c.txt"), shell("rm -r deep; echo file > deep"), shell("rm -rf ./*")]);
+}
+
+#[test]
+fn a_directory_comes_back_with_its_texts_although_the_text_in_its_place_was_changed() {
+    let replaced = || shell("rm -r deep/er; echo file > deep/er");
+    check(&[replaced(), shell("echo more >> deep/er")]);
+    check(&[replaced(), shell("mv -T a.txt deep/er")]);
+    check(&[replaced(), edited("deep/er", "file", "FILE")]);
+    check(&[replaced(), shell("echo more >> deep/er"), shell("mv deep/er moved; ln -s moved deep/er")]);
+    check(&[shell("rm -r deep"), moved("a.txt", "deep/er")]);
+}
+
+#[test]
+fn a_text_comes_back_although_a_directory_and_another_text_were_in_its_place() {
+    let directory = || shell("mv a.txt moved; mkdir a.txt; mv moved a.txt/in");
+    check_undo(&[directory(), shell("rm -r a.txt; echo file > a.txt"), moved("a.txt", "other")]);
+    let directory = || shell("mv deep/er/c.txt moved; mkdir deep/er/c.txt; mv moved deep/er/c.txt/in");
+    let file = || shell("rm -r deep/er/c.txt; echo file > deep/er/c.txt");
+    check(&[directory(), file(), shell("rm -r deep; printf '\\0' > deep")]);
+}
+
+#[test]
+fn a_text_in_a_new_directory_is_redone_although_a_file_was_in_the_place_of_the_directory() {
+    let binary = || shell("rm -r new; printf '\\0' > new");
+    check(&[shell("mkdir new; echo one > new/in"), binary(), shell("rm new; mkdir new; echo two > new/in")]);
+    check(&[("write_file", json!({ "file_path": "new/in", "content": "new\n" })), binary()]);
+}
+
+#[test]
+fn an_edit_that_follows_a_link_in_the_place_of_the_text_is_redone() {
+    let edit = || ("write_file", json!({ "file_path": "a.txt", "content": "new\n" }));
+    check(&[shell("mv a.txt moved; ln -s moved a.txt"), shell("rm a.txt"), edit()]);
+}
+
+#[test]
+fn mode_bits_of_files_that_edits_exchanged_are_undone_and_redone() {
+    check(&[moved("run.sh", "old"), moved("a.txt", "run.sh")]);
+    check(&[moved("run.sh", "old"), moved("a.txt", "run.sh"), moved("old", "a.txt")]);
+    check(&[moved("run.sh", "old"), moved("a.txt", "run.sh"), shell("chmod 600 run.sh")]);
 }
 
 #[test]
@@ -181,5 +233,31 @@ fn moved_files_get_their_mode_bits_back_although_a_later_command_on_them_was_und
     call(&open, &shell("rm key; mkdir key; echo in > key/in"));
     block_on(open.workspace.undo_runs(&[open.workspace.last_run()])).unwrap();
     block_on(open.workspace.undo_runs(&edits)).unwrap();
+    assert_eq!(difference(&before, &project.tree()), None);
+}
+
+#[test]
+fn a_file_gets_its_mode_bits_back_although_a_later_edit_in_its_place_was_undone_before() {
+    let project = project();
+    let before = project.tree();
+    let open = project.open();
+    call(&open, &moved("run.sh", "old"));
+    call(&open, &moved("a.txt", "run.sh"));
+    for run in runs(&open).into_iter().rev() {
+        block_on(open.workspace.undo_runs(&[run])).unwrap();
+    }
+    assert_eq!(difference(&before, &project.tree()), None);
+}
+
+#[test]
+fn a_directory_made_for_a_text_goes_with_a_directory_that_a_command_moved_into_it() {
+    let project = project();
+    fs::create_dir(project.path("sub")).unwrap();
+    fs::write(project.path("sub/text"), "text\n").unwrap();
+    let before = project.tree();
+    let open = project.open();
+    call(&open, &("write_file", json!({ "file_path": "new/in", "content": "new\n" })));
+    call(&open, &shell("mv sub new/"));
+    block_on(open.workspace.undo_runs(&runs(&open))).unwrap();
     assert_eq!(difference(&before, &project.tree()), None);
 }
