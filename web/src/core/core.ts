@@ -18,7 +18,7 @@ import {
 import type { Draft } from "../drafts.js";
 import { DEFAULT_OPTIONS, modelOf, type Options, type Settings } from "../settings.js";
 import { Approvals } from "./approvals.js";
-import { moveFiles, pathsAt, readingOf } from "./file-tools.js";
+import { moveFiles, readingOf, removable } from "./file-tools.js";
 import { opsBefore } from "./history.js";
 import {
   type Decision,
@@ -107,6 +107,8 @@ export class Core implements Omit<CoreApi, "join"> {
   readonly #titles = new Map<number, string>();
   #behind: Held[] = [];
   #ahead: Held[] = [];
+  /** Called at the end of the run, for a project that is left during one. */
+  #ended: (() => void) | null = null;
   /** The sessions of the conversations, and the index of the open one. */
   #sessions: string[] = [];
   #conversation = 0;
@@ -135,6 +137,7 @@ export class Core implements Omit<CoreApi, "join"> {
     if (!kept) return null;
     const exact = await this.#rebuild(kept.files, kept.ops, options, memoryStore());
     [this.#journal, this.#id] = [new Journal(id), id];
+    await this.#journal.reopen({ ...kept.info, opened: Date.now() });
     await this.setOptions(options);
     this.#engine.configure({ model: modelOf(settings) });
     this.#use(settings);
@@ -313,7 +316,7 @@ export class Core implements Omit<CoreApi, "join"> {
 
   async remove(path: string): Promise<void> {
     this.#note({ op: "remove", path });
-    const paths = await pathsAt(this.#engine.files, path);
+    const paths = await removable(this.#engine.files, path);
     for (const each of paths) await this.#engine.files.remove(each);
     this.#saved.touch(...paths);
     this.#step({ kind: "delete", path, count: paths.length });
@@ -383,6 +386,7 @@ export class Core implements Omit<CoreApi, "join"> {
     const { done, undone } = this.#steps;
     const last = done.at(-1);
     if (!last) throw new Error("there is nothing to undo");
+    this.#refuseDuringRun(last);
     this.#note({ op: "undo", step: last });
     // Before the engine is asked, so that another call in between takes the step before this one.
     this.#steps = { done: done.slice(0, -1), undone: [...undone, last] };
@@ -395,6 +399,7 @@ export class Core implements Omit<CoreApi, "join"> {
     const { done, undone } = this.#steps;
     const last = undone.at(-1);
     if (!last) throw new Error("there is nothing to redo");
+    this.#refuseDuringRun(last);
     this.#note({ op: "redo", step: last });
     this.#steps = { done: [...done, last], undone: undone.slice(0, -1) };
     if (last.kind === "go back") await this.#swap(this.#ahead, this.#behind);
@@ -425,8 +430,13 @@ export class Core implements Omit<CoreApi, "join"> {
     return files;
   }
 
+  /** Refuses a step to another agent while one works: its task would end without a word. */
+  #refuseDuringRun(step: Pick<Step, "kind">): void {
+    if (step.kind === "go back" && this.#abort) throw new Error("the assistant still works; stop it first");
+  }
+
   async goBack(run: number, ops?: readonly Op[]): Promise<void> {
-    if (this.#abort) throw new Error("the assistant still works; stop it first");
+    this.#refuseDuringRun({ kind: "go back" });
     const before = await this.#past(run, ops ?? (await this.#journal?.ops()) ?? []);
     this.#note({ op: "goBack", run });
     this.#step({ kind: "go back", path: "", runs: [run, this.#runs.count] });
@@ -580,6 +590,7 @@ export class Core implements Omit<CoreApi, "join"> {
         this.#note({ op: "end", failed });
         [this.#run, this.#abort, this.#at, this.#chars] = [null, null, 0, 0];
         this.#note({ op: "state", sum: this.stateSum() });
+        this.#ended?.();
       }
     }
   }
@@ -634,6 +645,20 @@ export class Core implements Omit<CoreApi, "join"> {
   async stop(): Promise<void> {
     this.#note({ op: "stop" });
     this.#abort?.abort();
+  }
+
+  async close(): Promise<void> {
+    if (this.#abort) {
+      const ended = new Promise<void>((done) => {
+        this.#ended = done;
+      });
+      await this.stop();
+      await ended;
+      this.#ended = null;
+    }
+    await this.#journal?.written();
+    // Whatever is still under way must not be recorded: another tab may go on with the project.
+    this.#journal = null;
   }
 
   async preloadOffline(): Promise<void> {

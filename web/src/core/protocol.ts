@@ -149,6 +149,8 @@ export interface CoreApi {
   recording(): Promise<string>;
   /** Keeps a recording as a project with this id. */
   keepRecording(text: string, id: string): Promise<void>;
+  /** Ends the run and the record of the project, so that another tab can go on with it. */
+  close(): Promise<void>;
   /** Unpacks an archive. */
   unzip(archive: Blob): Promise<{ files: Contents; skipped: readonly string[] }>;
   /** Whether operations are recorded, so that a reload of the page loses nothing. */

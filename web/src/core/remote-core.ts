@@ -67,6 +67,10 @@ export class RemoteCore implements Own {
     this.#end.abort();
   }
 
+  async close(): Promise<void> {
+    this.leave();
+  }
+
   async #follow(): Promise<void> {
     const timer = setInterval(() => void this.#flush(), 16);
     try {
