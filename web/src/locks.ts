@@ -10,5 +10,7 @@ export function lockOf(id: string): string {
 /** Returns the ids of the projects that a tab of this browser has open, this one's too. */
 export async function openProjects(): Promise<ReadonlySet<string>> {
   const state = await globalThis.navigator?.locks?.query().catch(() => undefined);
-  return new Set((state?.held ?? []).flatMap(({ name }) => (name?.startsWith(PREFIX) ? name.slice(PREFIX.length) : [])));
+  return new Set(
+    (state?.held ?? []).flatMap(({ name }) => (name?.startsWith(PREFIX) ? name.slice(PREFIX.length) : [])),
+  );
 }

@@ -17,9 +17,7 @@ async function menu(page, item) {
 
 async function openArchive(page, name) {
   const buffer = zipOf({ "a.txt": `${name}\n` });
-  await page
-    .getByLabel("Files to open")
-    .setInputFiles({ name: `${name}.zip`, mimeType: "application/zip", buffer });
+  await page.getByLabel("Files to open").setInputFiles({ name: `${name}.zip`, mimeType: "application/zip", buffer });
   await page.locator(".project-name", { hasText: name }).waitFor();
   await page.locator(".cm-line", { hasText: name }).waitFor();
 }

@@ -30,6 +30,7 @@ import {
   projectOfTab,
   releaseProject,
 } from "../kept-folders.js";
+import { openProjects } from "../locks.js";
 import {
   choose,
   closedFolders,
@@ -56,7 +57,6 @@ import {
   unreadable,
   unsaved,
 } from "../store.js";
-import { openProjects } from "../locks.js";
 import { foldedAtFirst } from "../tree.js";
 import { forgetWritten, recallWritten, rememberWritten } from "../written.js";
 import { resetChats, showChat } from "./conversations.js";
