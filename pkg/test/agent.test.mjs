@@ -279,7 +279,7 @@ test("wrong options and arguments are reported by name", async (t) => {
   };
   await assert.rejects(Agent.create({ modle: {} }), refused(/unknown field `modle`/));
   // Each name that the error lists is accepted, and every other option is among them.
-  const own = ["files", "environment", "quota", "shell", "readOnly", "store", "fetch", "approve"];
+  const own = ["files", "environment", "quota", "shell", "readOnly", "store", "fetch", "approve", "telemetry"];
   await assert.rejects(Agent.create({ fils: {} }), (error) => {
     const names = [...error.message.split("expected one of ")[1].matchAll(/`(\w+)`/g)].map(([, name]) => name);
     for (const name of [...own, "model", "mode", "policy"]) assert.ok(names.includes(name), name);
