@@ -198,4 +198,96 @@ export const tests = {
     await openSample(page);
     await app.row("README.md").waitFor();
   },
+
+  async "the deletion and renaming of a folder with one file are undone, also before a reload"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.row("data").focus();
+    await page.keyboard.press("Delete");
+    await page.locator("dialog[open]").getByRole("button", { name: "Delete" }).click();
+    await app.row("data/seeds.json").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: /^Undo delete in data/ }).click();
+    await app.says("Undid delete in data.");
+    await app.row("data/seeds.json").waitFor();
+    await page.getByRole("button", { name: /everything is saved/ }).waitFor();
+    await app.row("data").focus();
+    await page.keyboard.press("F2");
+    await page.getByLabel("New path").fill("facts");
+    await page.keyboard.press("Enter");
+    await app.row("facts/seeds.json").waitFor();
+    await page.getByRole("button", { name: /^Undo rename in data/ }).click();
+    await app.row("data/seeds.json").waitFor();
+    await page.getByRole("button", { name: /everything is saved/ }).waitFor();
+    await page.waitForTimeout(300);
+    await page.reload();
+    await app.row("data/seeds.json").waitFor();
+    assert.equal(await app.toast.count(), 0);
+  },
+
+  async "two clicks on Accept all are one step, and the message counts its changes"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.editor.click();
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.type("Mine ");
+    await page.getByRole("button", { name: /^Undo typing/ }).waitFor();
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("rename loanDays to seasonDays");
+    await app.showReview();
+    await page.getByRole("button", { name: "Accept all", exact: true }).dblclick();
+    await page.getByText("Nothing to review.").waitFor();
+    await page.waitForTimeout(300);
+    await app.says("Accepted 4 changes. None left.");
+    await page.getByRole("button", { name: "Undo accept in all files" }).first().click();
+    await app.says("Undid accept in all files.");
+    await page.getByRole("button", { name: /^Undo typing/ }).waitFor();
+    assert.match(await app.changes(), /4 changes in 3 files/);
+  },
+
+  async "after Stop nothing says that the user took the file back"({ page, url }) {
+    const held = heldReply("late");
+    const provider = await startProvider("sk-test", [...REPLIES, held.promise]);
+    try {
+      const app = await openApp(page, url);
+      await app.chooseModel({ apiKey: "sk-test", baseUrl: provider.url });
+      await app.ask("shorten the title");
+      await app.hunks(1);
+      await page.getByRole("button", { name: "Stop" }).click();
+      await app.finished();
+      assert.deepEqual(await app.leaseRecord.allTextContents(), ["The assistant worked on README.md."]);
+    } finally {
+      held.release();
+      await provider.close();
+    }
+  },
+
+  async "a reload keeps the responses to tasks after a return, and sends no request"({ page, url }) {
+    const provider = await startProvider("sk-test", [...REPLIES, "First done.", "Second done.", "Third done."]);
+    try {
+      const app = await openApp(page, url);
+      await app.chooseModel({ apiKey: "sk-test", baseUrl: provider.url });
+      await app.askAndWait("shorten the title");
+      await page.getByRole("button", { name: "Edit and send again: shorten the title" }).click();
+      await page.locator("dialog[open]").getByRole("button", { name: "Go back" }).click();
+      await app.says("The files are as before the task");
+      await app.input.fill("");
+      await app.askAndWait("second");
+      await page.getByRole("button", { name: /^Undo going back/ }).click();
+      await app.hunks(1);
+      await app.askAndWait("third");
+      await page.waitForTimeout(300);
+      const requests = provider.requests.length;
+      page.on("dialog", (dialog) => dialog.accept());
+      await page.reload();
+      await app.hunks(1);
+      await app.transcript.getByText("Second done.").waitFor();
+      await app.transcript.getByText("Third done.").waitFor();
+      assert.equal(provider.requests.length, requests, "the reload sent requests");
+      await app.chooseModel({ apiKey: "sk-test", baseUrl: provider.url });
+      await page.getByRole("button", { name: /^Redo going back/ }).click();
+      await app.hunks(0);
+      await app.askAndWait("fourth");
+      assert.equal(provider.requests.length, requests + 1);
+    } finally {
+      await provider.close();
+    }
+  },
 };

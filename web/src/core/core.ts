@@ -12,10 +12,12 @@ import {
   type FileMatches,
   init,
   memoryStore,
+  type Review,
   type Run,
   type SessionStore,
 } from "emend";
 import type { Draft } from "../drafts.js";
+import { pendingHunks } from "../hunk-text.js";
 import { DEFAULT_OPTIONS, modelOf, type Options, type Settings } from "../settings.js";
 import { Approvals } from "./approvals.js";
 import { moveFiles, readingOf, removable } from "./file-tools.js";
@@ -164,10 +166,11 @@ export class Core implements Omit<CoreApi, "join"> {
     await this.#start(files, { provider: "offline" }, { ...DEFAULT_OPTIONS, shell }, store);
     this.#replaying = true;
     try {
-      return await replay(ops, this, this.#recorder);
+      // A return to before a task goes on in another agent, which has a recorder of its own.
+      return await replay(ops, this, { repeat: (...given) => this.#recorder.repeat(...given) });
     } finally {
       this.#replaying = false;
-      this.#recorder.live();
+      for (const { recorder } of [this.#held, ...this.#behind, ...this.#ahead]) recorder.live();
     }
   }
 
@@ -364,18 +367,24 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#step({ kind: "reject", path });
   }
 
-  async acceptAll(path: string | null): Promise<void> {
+  async acceptAll(path: string | null): Promise<boolean> {
     this.#note({ op: "acceptAll", path });
-    this.#touch(path);
-    await this.#engine.acceptAll(path ?? undefined);
-    this.#step({ kind: "accept", path: path ?? "" });
+    return this.#decideAll({ kind: "accept", path: path ?? "" }, () => this.#engine.acceptAll(path ?? undefined));
   }
 
-  async rejectAll(path: string | null): Promise<void> {
+  async rejectAll(path: string | null): Promise<boolean> {
     this.#note({ op: "rejectAll", path });
-    this.#touch(path);
-    await this.#engine.rejectAll(path ?? undefined);
-    this.#step({ kind: "reject", path: path ?? "" });
+    return this.#decideAll({ kind: "reject", path: path ?? "" }, () => this.#engine.rejectAll(path ?? undefined));
+  }
+
+  /** Without a decided hunk the engine has no step either, and the next Undo would take back an earlier one. */
+  async #decideAll(step: Step, decide: () => Promise<Review>): Promise<boolean> {
+    this.#touch(step.path || null);
+    const before = pendingIds(this.#engine.review());
+    const after = new Set(pendingIds(await decide()));
+    const decided = before.some((id) => !after.has(id));
+    if (decided) this.#step(step);
+    return decided;
   }
 
   #touch(path: string | null): void {
@@ -484,9 +493,13 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#saved.touch(...this.#runs.changedPaths());
   }
 
-  /** A step of all files can have changed any file that ever differed. */
+  /**
+   * A step of all files can have changed any file that ever differed. The path of a deletion or renaming can be a folder's,
+   * and a renaming has a second one.
+   */
   #touchStep(step: Step | undefined): void {
-    if (step && step.path !== "" && (step.count ?? 1) === 1) this.#saved.touch(step.path);
+    const isOfFile = step !== undefined && step.path !== "" && step.kind !== "delete" && step.kind !== "rename";
+    if (isOfFile && (step.count ?? 1) === 1) this.#saved.touch(step.path);
     else {
       this.#saved.touch(...this.#review.paths);
       this.#saved.touchAll();
@@ -672,4 +685,8 @@ export class Core implements Omit<CoreApi, "join"> {
   stateSum(): number {
     return sumOf(this.#engine.review());
   }
+}
+
+function pendingIds(review: Review): readonly string[] {
+  return review.files.flatMap((file) => pendingHunks(file).map((hunk) => hunk.id));
 }

@@ -185,8 +185,9 @@ export interface CoreApi {
   search(pattern: string, ignoreCase: boolean): Promise<readonly FileMatches[]>;
   accept(ids: readonly string[], over: boolean, path: string): Promise<void>;
   reject(ids: readonly string[], dependents: "refuse" | "only" | "with", path: string): Promise<void>;
-  acceptAll(path: string | null): Promise<void>;
-  rejectAll(path: string | null): Promise<void>;
+  /** Accepts all hunks of a file, or of all files, except contested ones. Returns whether there were any. */
+  acceptAll(path: string | null): Promise<boolean>;
+  rejectAll(path: string | null): Promise<boolean>;
   undo(): Promise<void>;
   redo(): Promise<void>;
   canvas(): Promise<CanvasState>;

@@ -19,8 +19,11 @@ export interface Repeatable extends Omit<CoreApi, "goBack" | "run" | "join"> {
   stateSum(): number;
 }
 
+/** Answers the requests of the next run. */
+type Repeater = Pick<Recorder, "repeat">;
+
 /** Repeats `ops`. Returns whether the state is as it was recorded after the last run. */
-export async function replay(ops: readonly Op[], core: Repeatable, recorder: Recorder): Promise<boolean> {
+export async function replay(ops: readonly Op[], core: Repeatable, recorder: Repeater): Promise<boolean> {
   let exact = true;
   for (let index = 0; index < ops.length; index++) {
     const op = ops[index]!;
@@ -42,7 +45,7 @@ async function repeatRun(
   inside: readonly Op[],
   end: Extract<Op, { op: "end" }> | null,
   core: Repeatable,
-  recorder: Recorder,
+  recorder: Repeater,
 ): Promise<void> {
   const isCut = end === null || inside.some((op) => op.op === "stop");
   const recorded = responsesOf(inside);
