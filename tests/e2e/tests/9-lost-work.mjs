@@ -290,4 +290,64 @@ export const tests = {
       await provider.close();
     }
   },
+
+  async "a folder from which the assistant moved a file is deleted without it, as one step"({ page, url }) {
+    const moved = { from: "docs/varieties.md", to: "list.md" };
+    const provider = await startProvider("sk-test", [
+      { name: "Read", input: { file_path: "docs/varieties.md" } },
+      { name: "Move", input: moved },
+    ]);
+    try {
+      const app = await openApp(page, url);
+      await app.chooseModel({ apiKey: "sk-test", baseUrl: provider.url });
+      await app.askAndWait("move the list");
+      await app.row("list.md").waitFor();
+      await app.openFile("README.md");
+      await app.editor.click();
+      await page.keyboard.press("Control+Home");
+      await page.keyboard.type("Mine ");
+      await page.getByRole("button", { name: /^Undo typing/ }).waitFor();
+      await app.row("docs").focus();
+      await page.keyboard.press("Delete");
+      await page.locator("dialog[open]").getByRole("button", { name: "Delete" }).click();
+      await app.row("docs/handbook.md").waitFor({ state: "detached" });
+      await page.getByRole("button", { name: /^Undo delete in docs/ }).click();
+      await app.says("Undid delete in docs.");
+      await app.row("docs/handbook.md").waitFor();
+      await app.openFile("README.md");
+      await page.locator(".cm-line", { hasText: "Mine # Seed library" }).waitFor();
+      await page.getByRole("button", { name: /^Undo typing/ }).waitFor();
+    } finally {
+      await provider.close();
+    }
+  },
+
+  async "a message that was sent while the model answered has its place after a reload"({ page, url }) {
+    const held = heldReply({ name: "Read", input: { file_path: "docs/handbook.md" } });
+    const provider = await startProvider("sk-test", [REPLIES[0], held.promise, "Read it."]);
+    try {
+      const app = await openApp(page, url);
+      await app.chooseModel({ apiKey: "sk-test", baseUrl: provider.url });
+      await app.ask("read the title");
+      while (provider.requests.length < 2) await page.waitForTimeout(20);
+      await app.input.fill("and tell it");
+      await app.input.press("Enter");
+      await page.waitForTimeout(200);
+      held.release();
+      await app.transcript.getByText("Read it.").waitFor();
+      await app.finished();
+      const kinds = () =>
+        app.transcript
+          .locator(".entry:not(.lease)")
+          .evaluateAll((all) => all.map(({ className }) => className.split(" ")[1]));
+      const before = await kinds();
+      assert.deepEqual(before, ["user", "call", "call", "user", "assistant", "end"]);
+      await page.waitForTimeout(300);
+      await page.reload();
+      await app.transcript.getByText("Read it.").waitFor();
+      assert.deepEqual(await kinds(), before);
+    } finally {
+      await provider.close();
+    }
+  },
 };

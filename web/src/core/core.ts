@@ -109,6 +109,7 @@ export class Core implements Omit<CoreApi, "join"> {
   readonly #titles = new Map<number, string>();
   #behind: Held[] = [];
   #ahead: Held[] = [];
+  #askedBefore = 0;
   /** Called at the end of the run, for a project that is left during one. */
   #ended: (() => void) | null = null;
   /** The sessions of the conversations, and the index of the open one. */
@@ -551,6 +552,7 @@ export class Core implements Omit<CoreApi, "join"> {
     reached: (at: number, chars: number) => Promise<void> = async () => undefined,
   ): Promise<void> {
     this.#note({ op: "run", text });
+    this.#askedBefore = this.#recorder.asked;
     const abort = new AbortController();
     const agent = this.#engine;
     const run = agent.run(text, { signal: abort.signal });
@@ -651,7 +653,7 @@ export class Core implements Omit<CoreApi, "join"> {
 
   async steer(text: string): Promise<void> {
     if (!this.#run) throw new Error("the run has ended");
-    this.#note({ op: "steer", text });
+    this.#note({ op: "steer", text, asked: this.asked() });
     this.#run.steer(text);
   }
 
@@ -676,6 +678,11 @@ export class Core implements Omit<CoreApi, "join"> {
 
   async preloadOffline(): Promise<void> {
     await init({ offline: true });
+  }
+
+  /** The number of requests of the run. */
+  asked(): number {
+    return this.#recorder.asked - this.#askedBefore;
   }
 
   progress(): number {

@@ -13,9 +13,14 @@ export async function readingOf(files: Files, path: string): Promise<Reading> {
   }
 }
 
-/** Returns the file with this path, or the files of the folder. Throws if there is neither. */
+/**
+ * Returns the file with this path, or the files of the folder. Throws if there is neither. A file that the assistant deleted
+ * is none of them: nothing is left to delete or to move, and the engine has no step for it.
+ */
 async function pathsAt(files: Files, path: string): Promise<readonly string[]> {
-  const found = (await files.list()).filter((file) => file.path === path || file.path.startsWith(`${path}/`));
+  const found = (await files.list()).filter(
+    (file) => file.status !== "deleted" && (file.path === path || file.path.startsWith(`${path}/`)),
+  );
   if (found.length === 0) throw new Error(`there is no file ${path}`);
   return found.map((file) => file.path);
 }

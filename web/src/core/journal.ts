@@ -47,7 +47,9 @@ export type Op = { readonly at: number; readonly chars?: number } & (
   | { readonly op: "converse"; readonly index: number }
   | { readonly op: "title"; readonly index: number; readonly title: string }
   | { readonly op: "model"; readonly model: ModelChoice }
-  | { readonly op: "run" | "steer"; readonly text: string }
+  | { readonly op: "run"; readonly text: string }
+  /** `asked` is the number of requests of the run so far: the model gets the message with the next one. */
+  | { readonly op: "steer"; readonly text: string; readonly asked?: number }
   | { readonly op: "end"; readonly failed: boolean }
   | {
       /** A complete response. Records of version 1 have it in place of parts. */

@@ -15,6 +15,8 @@ export interface Repeatable extends Omit<CoreApi, "goBack" | "run" | "join"> {
   run(text: string, reached: (at: number, chars: number) => Promise<void>): Promise<void>;
   /** The number of events of the run that were read, or -1 while one is shown. */
   progress(): number;
+  /** The number of requests of the run so far. */
+  asked(): number;
   useRecorded(choice: ModelChoice): void;
   stateSum(): number;
 }
@@ -62,7 +64,7 @@ async function repeatRun(
   });
   try {
     await core.run(text, async (at, chars) => {
-      while (steps[0] && isReached(steps[0], at, chars)) await attempt(core, steps.shift()!);
+      while (steps[0] && isReached(steps[0], at, chars) && isAsked(steps[0], core)) await attempt(core, steps.shift()!);
       if (end === null && isReached(lastSeen, at, chars)) await core.stop();
     });
   } catch {
@@ -81,6 +83,11 @@ type Place = Pick<Op, "at" | "chars">;
 /** Whether a run with `at` events and `chars` characters after the last of them is at a place or beyond it. */
 function isReached(place: Place, at: number, chars = 0): boolean {
   return place.at < at || (place.at === at && (place.chars ?? 0) <= chars);
+}
+
+/** Whether the request is under way during which a message was sent, so that the message comes after its response. */
+function isAsked(op: Op, core: Repeatable): boolean {
+  return op.op !== "steer" || op.asked === undefined || core.asked() >= op.asked;
 }
 
 /** Puts the responses of a run together from their parts. The order is that of their beginnings. */
