@@ -350,4 +350,47 @@ export const tests = {
       await provider.close();
     }
   },
+
+  async "a save that the disk refuses half-way says which files are saved"({ page, url }) {
+    const app = await openApp(page, url);
+    const saved = await app.openFolder({ "a.txt": "one foo\n", "b.txt": "two foo\n", "c.txt": "three foo\n" });
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("rename foo to bar");
+    await app.showReview();
+    await page.getByRole("button", { name: "Accept all", exact: true }).click();
+    await app.says("Accepted 3 changes.");
+    await page.evaluate(() => {
+      const write = FileSystemFileHandle.prototype.createWritable;
+      FileSystemFileHandle.prototype.createWritable = function () {
+        if (this.name !== "b.txt") return write.apply(this);
+        FileSystemFileHandle.prototype.createWritable = write;
+        return Promise.reject(new DOMException("The disk is full.", "QuotaExceededError"));
+      };
+    });
+    await page.keyboard.press("Control+s");
+    await app.says("Saved a.txt. b.txt could not be saved: The disk is full. Files after it were not tried.");
+    assert.equal(await saved("a.txt"), "one bar\n");
+    await page.getByRole("button", { name: "Save all 2" }).waitFor();
+    await page.keyboard.press("Control+s");
+    await app.says("Saved 2 files.");
+    assert.equal(await saved("c.txt"), "three bar\n");
+  },
+
+  async "a file that was removed outside is said to be removed when it is saved"({ page, url }) {
+    const app = await openApp(page, url);
+    const saved = await app.openFolder({ "a.txt": "one\n" });
+    await app.openFile("a.txt");
+    await app.editor.click();
+    await page.keyboard.type("X");
+    await page.getByRole("button", { name: /^Undo typing/ }).waitFor();
+    await page.evaluate(async () => {
+      const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle("project");
+      await folder.removeEntry("a.txt");
+    });
+    await page.keyboard.press("Control+s");
+    const dialog = page.getByRole("dialog", { name: "Save the removed file again?" });
+    await dialog.getByRole("button", { name: "Save again" }).click();
+    await app.says("Saved a.txt.");
+    assert.match(await saved("a.txt"), /X/);
+  },
 };
