@@ -311,6 +311,17 @@ test("wrong options and arguments are reported by name", async (t) => {
   const cyclic = {};
   cyclic.model = cyclic;
   await assert.rejects(Agent.create(cyclic), refused(/plain data/));
+  for (const path of ["./a.txt", "b/../a.txt", "b//../a.txt"]) {
+    for (const files of [
+      { "a.txt": "one", [path]: "two" },
+      { [path]: "one", "a.txt": "two" },
+      { [path]: "one", [`./${path}`]: "two" },
+    ]) {
+      await assert.rejects(Agent.create({ files }), refused(/is the file "a.txt" in another spelling/));
+    }
+    const { files } = await Agent.create({ files: { [path]: "one" } });
+    assert.equal(await files.readDisk("a.txt"), "one");
+  }
   await assert.rejects(Agent.create({ files: { "../a.txt": "x" } }), (error) =>
     isEmendError(error, "permission_denied"),
   );
