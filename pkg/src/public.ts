@@ -7,6 +7,7 @@ export type { EventFeed } from "./agent/event-feed.js";
 export type { Files } from "./agent/files.js";
 export type * from "./agent/options.js";
 export type { Run } from "./agent/run.js";
+export type * from "./agent/telemetry-types.js";
 export type * from "./agent/types.js";
 export {
   AbortError,

@@ -279,7 +279,7 @@ test("wrong options and arguments are reported by name", async (t) => {
   };
   await assert.rejects(Agent.create({ modle: {} }), refused(/unknown field `modle`/));
   // Each name that the error lists is accepted, and every other option is among them.
-  const own = ["files", "environment", "quota", "shell", "readOnly", "store", "fetch", "approve"];
+  const own = ["files", "environment", "quota", "shell", "readOnly", "store", "fetch", "approve", "telemetry"];
   await assert.rejects(Agent.create({ fils: {} }), (error) => {
     const names = [...error.message.split("expected one of ")[1].matchAll(/`(\w+)`/g)].map(([, name]) => name);
     for (const name of [...own, "model", "mode", "policy"]) assert.ok(names.includes(name), name);
@@ -311,6 +311,17 @@ test("wrong options and arguments are reported by name", async (t) => {
   const cyclic = {};
   cyclic.model = cyclic;
   await assert.rejects(Agent.create(cyclic), refused(/plain data/));
+  for (const path of ["./a.txt", "b/../a.txt", "b//../a.txt"]) {
+    for (const files of [
+      { "a.txt": "one", [path]: "two" },
+      { [path]: "one", "a.txt": "two" },
+      { [path]: "one", [`./${path}`]: "two" },
+    ]) {
+      await assert.rejects(Agent.create({ files }), refused(/is the file "a.txt" in another spelling/));
+    }
+    const { files } = await Agent.create({ files: { [path]: "one" } });
+    assert.equal(await files.readDisk("a.txt"), "one");
+  }
   await assert.rejects(Agent.create({ files: { "../a.txt": "x" } }), (error) =>
     isEmendError(error, "permission_denied"),
   );

@@ -76,6 +76,8 @@ export interface LeaseEntry {
   readonly state: LeaseState;
   /** Whether the assistant changed the file meanwhile, and did not only read it. */
   readonly changed: boolean;
+  /** The event that gave it its state. */
+  readonly cursor: number;
 }
 
 export type LeaseState = Extract<AgentEvent, { kind: "CANVAS_LEASE" }>["data"]["state"];
@@ -188,7 +190,7 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
     case "TOOL_CALL_END":
       return { ...state, entries: endTool(state.entries, event.data), activity: "Thinking…" };
     case "CANVAS_LEASE":
-      return recordLease(state, id, event.data.path, event.data.state);
+      return recordLease(state, id, event.data.path, event.data.state, event.cursor);
     case "FILE_CHANGED":
       return recordChange(state, event.data.path);
     case "WARNING":
@@ -202,7 +204,12 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
     case "ERROR":
       return notice(state, id, "error", event.data);
     case "PROCESSING_END":
-      return endRun(state, id, event.data.reason, state.offline ? null : event.data.usage);
+      return endRun(
+        event.data.reason === "aborted" ? withoutLoss(state, event.cursor) : state,
+        id,
+        event.data.reason,
+        state.offline ? null : event.data.usage,
+      );
     default:
       return state;
   }
@@ -331,19 +338,32 @@ function startsRun(entry: Entry): boolean {
   return entry.kind === "user" && !entry.steering;
 }
 
-function recordLease(state: ChatState, id: string, path: string, leaseState: LeaseState): ChatState {
+function recordLease(state: ChatState, id: string, path: string, leaseState: LeaseState, cursor: number): ChatState {
   const { entries } = state;
   const begun = entries.findLastIndex(startsRun);
   const index = entries.findLastIndex((entry) => entry.kind === "lease" && entry.path === path);
   const known = entries[index];
   if (index > begun && known?.kind === "lease") {
-    return { ...state, entries: entries.with(index, { ...known, state: leaseState }) };
+    return { ...state, entries: entries.with(index, { ...known, state: leaseState, cursor }) };
   }
-  const entry: LeaseEntry = { kind: "lease", id, path, state: leaseState, changed: false };
+  const entry: LeaseEntry = { kind: "lease", id, path, state: leaseState, changed: false, cursor };
   const last = entries.at(-1);
   // A text that still streams stays last, so that its next delta continues it.
   const streams = (last?.kind === "assistant" || last?.kind === "reasoning") && last.streaming;
   return { ...state, entries: entries.toSpliced(streams ? -1 : entries.length, 0, entry) };
+}
+
+/** Number of events from the loss of a lease by Stop to the end of the run: those that end a call or a text lie between. */
+const LOSS_EVENTS = 3;
+
+/** Stop ends the lease too. The user then has not taken the file back. */
+function withoutLoss(state: ChatState, end: number): ChatState {
+  const entries = state.entries.map((entry) =>
+    entry.kind === "lease" && entry.state === "preempted" && end - entry.cursor <= LOSS_EVENTS && end > entry.cursor
+      ? { ...entry, state: "released" as const }
+      : entry,
+  );
+  return { ...state, entries };
 }
 
 /** Notes at the lease of the current run that its file was changed. */

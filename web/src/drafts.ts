@@ -38,11 +38,17 @@ export class Drafts {
   /** Keeps the last edits of a project that closes: those that were sent, and `unsent` ones. */
   keep(project: string, unsent: readonly Draft[], now: number): void {
     const drafts = [...this.#recent(now).map(({ draft }) => draft), ...unsent];
-    if (drafts.length === 0) return;
+    // Too large for the storage: the oldest were sent first, and are in the record most likely.
+    while (drafts.length > 0 && !this.#stored(project, drafts)) drafts.shift();
+  }
+
+  #stored(project: string, drafts: readonly Draft[]): boolean {
     try {
       this.#storage?.setItem(nameOf(project), JSON.stringify(drafts));
+      return true;
     } catch {
       // The storage is full or not allowed.
+      return false;
     }
   }
 

@@ -153,14 +153,15 @@ async function readAll(
   // Without a prototype, so that a file can be named `__proto__`.
   const files: Record<string, string | Uint8Array> = Object.create(null);
   const skipped = [...skippedFolders].map((folder) => `${folder}/`);
+  const unreadable: string[] = [];
   let large = 0;
   let bytesTotal = 0;
   let overflow = found.length > FILES_MAX;
   const wanted = found.slice(0, FILES_MAX);
   for (let at = 0; at < wanted.length; at += READ_AT_ONCE) {
-    const blobs = await Promise.all(
-      wanted.slice(at, at + READ_AT_ONCE).map(async (each) => [each.path, await each.file()] as const),
-    );
+    // A file without permission, or one that has just disappeared, must not keep the others closed.
+    const read = await Promise.all(wanted.slice(at, at + READ_AT_ONCE).map(orUnreadable(fileOf)));
+    const blobs = read.flatMap((each) => (typeof each === "string" ? [] : [each]));
     const small = blobs.filter(([, blob]) => blob.size <= FILE_BYTES_MAX);
     large += blobs.length - small.length;
     bytesTotal += small.reduce((sum, [, blob]) => sum + blob.size, 0);
@@ -168,12 +169,29 @@ async function readAll(
       overflow = true;
       break;
     }
-    for (const [path, bytes] of await Promise.all(small.map(readBytes))) files[path] = decode(bytes) ?? bytes;
-    progress(at + blobs.length);
+    const contents = await Promise.all(small.map(orUnreadable(readBytes)));
+    for (const each of contents) if (typeof each !== "string") files[each[0]] = decode(each[1]) ?? each[1];
+    unreadable.push(...[...read, ...contents].filter((each) => typeof each === "string"));
+    progress(at + read.length);
   }
   if (large > 0) skipped.push(large === 1 ? "1 file over 2 MB" : `${large} files over 2 MB`);
+  const [first] = unreadable;
+  if (first !== undefined) {
+    skipped.push(unreadable.length === 1 ? `${first}, which cannot be read` : `${unreadable.length} unreadable files`);
+  }
   if (overflow) skipped.push("all files beyond 5,000 files or 64 MB");
   return { name, files, directory, skipped };
+}
+
+/** Wraps the reading of a file: its result is the path alone if the browser refuses it. */
+function orUnreadable<From extends Found | readonly [string, File], To>(
+  read: (from: From) => Promise<readonly [string, To]>,
+): (from: From) => Promise<readonly [string, To] | string> {
+  return (from) => read(from).catch(() => ("path" in from ? from.path : from[0]));
+}
+
+async function fileOf({ path, file }: Found): Promise<readonly [string, File]> {
+  return [path, await file()];
 }
 
 async function readBytes([path, blob]: readonly [string, File]): Promise<readonly [string, Uint8Array]> {

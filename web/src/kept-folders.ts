@@ -4,6 +4,7 @@
  * A reload of the tab finds its project by the session storage. Only one tab works on a kept project: it holds a lock.
  * Handles cannot be stored as text, so they have a database of their own.
  */
+import { lockOf } from "./locks.js";
 
 const TAB_KEY = "emend.project";
 const DATABASE = "emend-folders";
@@ -35,7 +36,7 @@ export async function claimProject(id: string): Promise<boolean> {
       release = done;
     });
     navigator.locks
-      .request(`emend-${id}`, { signal: AbortSignal.timeout(LOCK_MS) }, () => {
+      .request(lockOf(id), { signal: AbortSignal.timeout(LOCK_MS) }, () => {
         claimed(true);
         return held;
       })

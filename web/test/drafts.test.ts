@@ -4,14 +4,14 @@ import { type Draft, Drafts } from "../src/drafts.js";
 
 const draft = (key: string): Draft => ({ key, path: "a", text: key, base: "", written: [] });
 
-/** A storage in memory. With `full` it takes nothing. */
-function memory(full = false) {
+/** A storage in memory that takes texts of at most `limit` characters. */
+function memory(limit = Number.POSITIVE_INFINITY) {
   const items = new Map<string, string>();
   return {
     items,
     getItem: (name: string) => items.get(name) ?? null,
     setItem: (name: string, value: string) => {
-      if (full) throw new Error("full");
+      if (value.length > limit) throw new Error("full");
       items.set(name, value);
     },
     removeItem: (name: string) => void items.delete(name),
@@ -43,8 +43,16 @@ test("edits of another project and recorded ones are not kept", () => {
   assert.equal(storage.items.size, 0);
 });
 
+test("of edits that are too large for the storage together, the last ones are kept", () => {
+  const drafts = new Drafts(memory(JSON.stringify([draft("two"), draft("three")]).length));
+  drafts.sent(draft("one"), 0);
+  drafts.sent(draft("two"), 1_000);
+  drafts.keep("p", [draft("three")], 2_000);
+  assert.equal(keys(drafts.of("p")), "two three");
+});
+
 test("a storage that is full, broken or missing keeps nothing and breaks nothing", () => {
-  for (const storage of [memory(true), null]) {
+  for (const storage of [memory(0), null]) {
     const drafts = new Drafts(storage);
     drafts.keep("p", [draft("one")], 0);
     assert.equal(keys(drafts.of("p")), "");

@@ -16,6 +16,7 @@ import { type AgentChange, Changes } from "./changes.js";
 import { prepare, senderOf } from "./create.js";
 import type { EventFeed } from "./event-feed.js";
 import { Files } from "./files.js";
+import { newestCursor } from "./newest-cursor.js";
 import { OWN_OPTIONS, withOwnNames } from "./option-names.js";
 import type {
   AcceptOptions,
@@ -37,6 +38,8 @@ import {
   selectModel,
   settingsForCore,
 } from "./settings.js";
+import { telemetryOf, traceRun } from "./telemetry.js";
+import type { Telemetry } from "./telemetry-types.js";
 import type { Compaction, Review } from "./types.js";
 
 type DecisionKind = Extract<AgentChange, { kind: "decision" }>["action"];
@@ -67,6 +70,7 @@ export class Agent {
   readonly #send: NonNullable<AgentOptions["fetch"]>;
   /** Whether a function answers questions about calls. */
   readonly #asks: boolean;
+  readonly #telemetry: Telemetry | undefined;
   #run: Run | undefined;
 
   private constructor(
@@ -77,6 +81,7 @@ export class Agent {
     open: Opener | undefined,
     send: NonNullable<AgentOptions["fetch"]>,
     asks: boolean,
+    telemetry: Telemetry | undefined,
   ) {
     if (create !== CREATE) {
       throw new NotInitializedError("not_initialized", "create an agent with `await Agent.create(options)`");
@@ -87,6 +92,7 @@ export class Agent {
     this.#open = open;
     this.#send = send;
     this.#asks = asks;
+    this.#telemetry = telemetry;
     this.#changes = new Changes((after) => bridge.subscribe(after));
     this.files = new Files(bridge, (change) => this.#changes.tell(change));
     this.canvas = new Canvas(bridge);
@@ -99,7 +105,8 @@ export class Agent {
    * @throws {EmendError} with code `load_failed` if the core cannot be loaded.
    */
   static async create(options: AgentOptions = {}): Promise<Agent> {
-    const checked = checkedOptions(options);
+    const { telemetry: given, ...checked } = checkedOptions(options);
+    const telemetry = telemetryOf(given);
     const selected = selectModel(checked.model ?? DEFAULT_MODEL, senderOf(checked));
     const prepared = prepare(checked, selected);
     const { tools, settings, host, link, send, asks } = prepared;
@@ -111,7 +118,7 @@ export class Agent {
       bridge.close();
       throw error;
     }
-    return new Agent(CREATE, bridge, tools, settings, selected.open, send, asks);
+    return new Agent(CREATE, bridge, tools, settings, selected.open, send, asks, telemetry);
   }
 
   /**
@@ -216,7 +223,15 @@ export class Agent {
     this.#refuseIfBusy();
     const task = requireText("the task", text);
     const { signal } = optionsOf(options, ["signal"]);
-    this.#run = this.#bridge.startRun(task, signal);
+    const follow = (after: number): EventFeed => this.#bridge.subscribe(after);
+    const feed = this.#telemetry && follow(newestCursor(follow));
+    try {
+      this.#run = this.#bridge.startRun(task, signal);
+    } catch (error) {
+      void feed?.return();
+      throw error;
+    }
+    if (this.#telemetry && feed) traceRun(this.#telemetry, feed, this.#settings.model);
     return this.#run;
   }
 
@@ -272,7 +287,7 @@ export class Agent {
   configure(changes: AgentChanges): void {
     const { model, tools, ...rest } = requireOptions("the changes", changes);
     refuseInternalNames(rest);
-    const fixed = ["files", "environment", "quota", "mode", "store", "fetch", "approve", "shell"].find(
+    const fixed = ["files", "environment", "quota", "mode", "store", "fetch", "approve", "shell", "telemetry"].find(
       (name) => name in rest,
     );
     if (fixed !== undefined) throw new ConfigError("configuration", `\`${fixed}\` is fixed when the agent is created`);

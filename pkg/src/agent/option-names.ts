@@ -6,7 +6,17 @@ import { ConfigError, EmendError } from "../errors.js";
 const INTERNAL = /(?:, )?`quota(?:Bytes|Files)`/g;
 
 /** Options that the core does not get. */
-export const OWN_OPTIONS = ["files", "environment", "quota", "shell", "readOnly", "store", "fetch", "approve"];
+export const OWN_OPTIONS = [
+  "files",
+  "environment",
+  "quota",
+  "shell",
+  "readOnly",
+  "store",
+  "fetch",
+  "approve",
+  "telemetry",
+];
 
 /** Returns the reason if an option has a name that only the core uses. */
 export function internalName(name: string): string | undefined {

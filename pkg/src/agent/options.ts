@@ -7,6 +7,7 @@ import type { CustomProvider } from "../llm/types.js";
 import type { SessionStore } from "../sessions/types.js";
 import type { InitOptions } from "../wasm/types.js";
 import type { Files } from "./files.js";
+import type { Telemetry } from "./telemetry-types.js";
 
 /** The model that an agent uses. */
 export type ModelOptions = OfflineModel | AnthropicModel | HttpModel | CustomModel;
@@ -197,6 +198,11 @@ export interface AgentOptions {
    * call.
    */
   approve?: Approve | undefined;
+  /**
+   * The module `@opentelemetry/api`: each run then has a span, and in it each tool call and each subagent. The parent is
+   * the span that is active when `run` is called. Spans have no texts, arguments or paths. Default: none.
+   */
+  telemetry?: Telemetry | undefined;
 }
 
 /** Limits of the in-memory files. */

@@ -139,8 +139,24 @@ export function initialContents(files: FilesIn): [path: string, bytes: Uint8Arra
       throw new ConfigError("configuration", `files[${JSON.stringify(path)}] ${why}`);
     }
     names.add(name);
+    const plain = plainPath(name);
+    if (plain !== name && (names.has(plain) || Object.hasOwn(files, plain))) {
+      const why = `is the file ${JSON.stringify(plain)} in another spelling`;
+      throw new ConfigError("configuration", `files[${JSON.stringify(path)}] ${why}`);
+    }
+    names.add(plain);
     return [name, toBytes(path, content)];
   });
+}
+
+/** Returns a path without its empty, `.` and `..` parts. One that leads out of the root is refused by the core. */
+function plainPath(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return parts.join("/");
 }
 
 function toBytes(path: string, content: unknown): Uint8Array {

@@ -131,7 +131,13 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   const { wasm, create } = await agent.open(MODULE);
   const createHandle = (handle: InstanceType<typeof glue.AgentHandle>) =>
     new glue.ServiceHandle(handle, json, { opener });
-  const own = [...OWN_OPTIONS.filter((name) => name !== "approve"), "models", "limits", "routing", "wasm"];
+  const own = [
+    ...OWN_OPTIONS.filter((name) => name !== "approve" && name !== "telemetry"),
+    "models",
+    "limits",
+    "routing",
+    "wasm",
+  ];
   const bridge = withOwnNames(
     own,
     () => new ServiceBridge(wasm, create, createHandle as never, agent.host, agent.link),

@@ -32,6 +32,7 @@ export function prepareService(options: ServiceOptions): PreparedService {
     if ((rest as Record<string, unknown>)[name] !== undefined)
       refuse(`\`${name}\` belongs to the sessions of a service`);
   }
+  if ((rest as Record<string, unknown>)["telemetry"] !== undefined) refuse("`telemetry` belongs to an agent");
   const defaultModel = nameOf(model);
   const all = { [defaultModel]: model, ...requireOptions("`models`", models) };
   if (Object.hasOwn(models, defaultModel)) {

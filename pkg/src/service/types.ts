@@ -8,7 +8,7 @@ import type { InitOptions } from "../wasm/types.js";
  * questions and approvals are requests of the service, so `mode`, `questions` and `approve` do not exist here. A `store`
  * also keeps the sessions, jobs, events and pending edits, for a service that is created later with the same files.
  */
-export interface ServiceOptions extends Omit<AgentOptions, "mode" | "questions" | "approve"> {
+export interface ServiceOptions extends Omit<AgentOptions, "mode" | "questions" | "approve" | "telemetry"> {
   /**
    * Further models by the names that sessions use as their `model`. The name of `model` is its id, or the name of its
    * provider if it has none: `offline` without a `model`.

@@ -30,6 +30,7 @@ import {
   projectOfTab,
   releaseProject,
 } from "../kept-folders.js";
+import { openProjects } from "../locks.js";
 import {
   choose,
   closedFolders,
@@ -84,17 +85,27 @@ export async function listProjects(): Promise<void> {
 
 /** Forgets a kept project. */
 export async function forgetProject(info: ProjectInfo): Promise<void> {
+  if (await isOpenElsewhere(info.id)) return;
   const answer = await choose({
     title: `Forget ${info.name}?`,
     message:
       "Its conversation, its review and what you have not saved are removed from this browser. A folder on your disk stays as it is.",
     choices: [{ name: "forget", label: "Forget", danger: true }],
   });
-  if (answer !== "forget") return;
+  if (answer !== "forget" || (await isOpenElsewhere(info.id))) return;
   await shared.forget(info.id).catch(showError);
   drafts.forget(info.id);
   await listProjects();
 }
+
+/** Whether another tab works on a kept project. Then says so. */
+async function isOpenElsewhere(id: string): Promise<boolean> {
+  const isOpen = (await openProjects()).has(id);
+  if (isOpen) notify(OPEN_ELSEWHERE);
+  return isOpen;
+}
+
+const OPEN_ELSEWHERE = "This project is open in another tab.";
 
 /** Opens a kept project as it was left. Returns whether there is one that no other tab has open. */
 export async function continueProject(id: string): Promise<boolean> {
@@ -103,7 +114,7 @@ export async function continueProject(id: string): Promise<boolean> {
     if (hasUnsettled() && !(await confirmLeaving())) return false;
     opening.value = "Restoring your project…";
     if (!(await claimProject(id))) {
-      notify("This project is open in another tab.");
+      notify(OPEN_ELSEWHERE);
       return false;
     }
     leaveRun();
@@ -251,6 +262,8 @@ export async function joinServer(url: string, token: string): Promise<void> {
 export async function leaveProject(): Promise<void> {
   await editor.flush();
   if (hasUnsettled() && !(await confirmLeaving("Leave this project?", "Leave"))) return;
+  // Otherwise the assistant would work on unseen, and write into a record that another tab may have opened.
+  await currentEngine().close().catch(showError);
   leaveRun();
   setEngine(null);
   editor.reset();
@@ -280,8 +293,9 @@ async function replaceProject(read: (progress: Progress) => Promise<Project | nu
     if (next) await useProject(next);
     startProblem.value = null;
   } catch (error) {
-    // No project has ever been open: the page must keep showing the reason.
-    if (engineOrNull() === null) startProblem.value = describe(error).message;
+    // No project has ever been open: the page must keep showing why it cannot start.
+    const { code, message } = describe(error);
+    if (engineOrNull() === null && code === "load_failed") startProblem.value = message;
     else showError(error);
   } finally {
     opening.value = null;

@@ -77,8 +77,11 @@ function isContested(id: string): boolean {
 /** Accepts every hunk of a file, or of all files, except contested ones. */
 export function acceptAll(path?: string): Promise<boolean> {
   return attempt("accept", async () => {
-    await currentEngine().acceptAll(path ?? null);
-    return true;
+    // A second click on the button: the first one has decided all.
+    if (!waiting.value.some((file) => path === undefined || file.path === path)) return false;
+    const done = await currentEngine().acceptAll(path ?? null);
+    if (!done) notify("Nothing was accepted: these changes are on lines that were changed since. Decide on each one.");
+    return done;
   });
 }
 
@@ -90,6 +93,7 @@ export function rejectAll(path?: string): Promise<boolean> {
   return attempt("reject", async () => {
     const affected = waiting.value.filter((file) => path === undefined || file.path === path);
     const count = affected.reduce((sum, file) => sum + pendingHunks(file).length, 0);
+    if (count === 0) return false;
     if (count > REJECTED_UNASKED_MAX && !(await confirmReject(count, affected.length))) return false;
     const kept = await keptHunks(affected);
     if (!(await settleKept(kept, "reject"))) return false;

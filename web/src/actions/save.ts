@@ -3,6 +3,7 @@
  *
  * Only accepted text and the user's own lines are saved. Pending edits never reach the disk.
  */
+import { describe } from "../engine.js";
 import { allowWriting, download, readBack, writeBack } from "../folder.js";
 import { plural } from "../hunk-text.js";
 import {
@@ -38,7 +39,8 @@ export async function save(only?: string): Promise<void> {
     const done = directory ? await saveToDirectory(directory, paths) : await saveAsDownload(paths);
     await refresh();
     const left = only === undefined ? totals.value.changes : pendingIn(only);
-    notify([...savedNotes(done), ...(left > 0 ? [pendingNote(left)] : [])].join(" "));
+    const notes = [...savedNotes(done), ...(left > 0 ? [pendingNote(left)] : [])];
+    notify(notes.join(" "), { level: done.failed ? "error" : "info" });
   } catch (error) {
     if (isRefusal(error) && project.value.directory) await saveAfterRefusal(project.value.directory, only);
     else showError(error);
@@ -50,16 +52,22 @@ interface Saving {
   readonly written: readonly string[];
   /** Files that changed on disk, which the user did not want to replace. */
   readonly left: readonly string[];
+  /** Whether all of them were removed from the disk. */
+  readonly isGone: boolean;
+  /** The file at which saving ended, because the disk refused it. */
+  readonly failed: { readonly path: string; readonly message: string } | null;
   /** Files that were removed here, of which a download cannot remove the user's copy. */
   readonly removed: readonly string[];
 }
 
-function savedNotes({ written, left, removed }: Saving): string[] {
+function savedNotes({ written, left, isGone, removed, failed }: Saving): string[] {
   const named = (paths: readonly string[]): string =>
     paths.length === 1 && paths[0] !== undefined ? baseName(paths[0]) : plural(paths.length, "file");
   const notes: string[] = [];
   if (written.length > 0) notes.push(`${project.value.directory ? "Saved" : "Downloaded"} ${named(written)}.`);
-  if (left.length > 0) notes.push(`Not saved: ${named(left)}. The disk has another text.`);
+  if (left.length > 0)
+    notes.push(`Not saved: ${named(left)}. ${isGone ? "The disk has no such file." : "The disk has another text."}`);
+  if (failed) notes.push(`${failed.path} could not be saved: ${failed.message}. Files after it were not tried.`);
   if (removed.length > 0) notes.push(`Removed here: ${removed.join(", ")}. Remove it from your own copy, too.`);
   return notes;
 }
@@ -104,6 +112,8 @@ function pendingNote(count: number): string {
 /** Writes files into the user's folder. Asks before replacing a file that another program has changed. */
 async function saveToDirectory(directory: FileSystemDirectoryHandle, paths: readonly string[]): Promise<Saving> {
   const [written, left]: [string[], string[]] = [[], []];
+  let failed: Saving["failed"] = null;
+  let isGone = true;
   for (const path of paths) {
     const text = await currentEngine().readDisk(path);
     const onDisk = await readBack(directory, path);
@@ -112,27 +122,41 @@ async function saveToDirectory(directory: FileSystemDirectoryHandle, paths: read
       if (answer === "merge" && onDisk !== null) await takeFromDisk(path, onDisk);
       if (answer !== "replace") {
         left.push(path);
+        isGone &&= onDisk === null;
         continue;
       }
     }
-    if (onDisk !== text) await writeBack(directory, path, text);
+    try {
+      if (onDisk !== text) await writeBack(directory, path, text);
+    } catch (error) {
+      // The files before this one are on the disk: the page must say so, and which one is not.
+      if (isRefusal(error)) {
+        await refresh();
+        throw error;
+      }
+      failed = { path, message: describe(error).message.replace(/\.$/, "") };
+      break;
+    }
     await currentEngine().noteSaved(path, text);
     written.push(path);
   }
-  return { written, left, removed: [] };
+  return { written, left, isGone, removed: [], failed };
 }
 
 function askAboutDisk(path: string, onDisk: string | null, text: string | null): Promise<string | null> {
+  const isGone = onDisk === null;
   return choose({
-    title: "Replace the file on disk?",
-    message: `${path} was changed outside Emend since it was opened. Saving replaces that.`,
+    title: isGone ? "Save the removed file again?" : "Replace the file on disk?",
+    message: isGone
+      ? `${path} was removed outside Emend since it was opened. Saving creates it again.`
+      : `${path} was changed outside Emend since it was opened. Saving replaces that.`,
     compare: [
       { label: "On disk", text: onDisk ?? "(removed)" },
       { label: "Here", text: text ?? "(removed)" },
     ],
     choices: [
-      ...(onDisk === null ? [] : [{ name: "merge", label: "Merge into the editor" }]),
-      { name: "replace", label: "Replace", danger: true },
+      ...(isGone ? [] : [{ name: "merge", label: "Merge into the editor" }]),
+      { name: "replace", label: isGone ? "Save again" : "Replace", danger: true },
     ],
   });
 }
@@ -160,7 +184,7 @@ async function saveAsDownload(paths: readonly string[], counts = true): Promise<
   }
   if (counts) for (const [path, text] of saved) await currentEngine().noteSaved(path, text);
   const removed = saved.flatMap(([path, text]) => (text === null ? [path] : []));
-  return { written: texts.map(([path]) => path), left: [], removed };
+  return { written: texts.map(([path]) => path), left: [], isGone: false, removed, failed: null };
 }
 
 /** Downloads the unified diff of all pending changes. */

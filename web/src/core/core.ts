@@ -12,13 +12,15 @@ import {
   type FileMatches,
   init,
   memoryStore,
+  type Review,
   type Run,
   type SessionStore,
 } from "emend";
 import type { Draft } from "../drafts.js";
+import { pendingHunks } from "../hunk-text.js";
 import { DEFAULT_OPTIONS, modelOf, type Options, type Settings } from "../settings.js";
 import { Approvals } from "./approvals.js";
-import { moveFiles, pathsAt, readingOf } from "./file-tools.js";
+import { moveFiles, readingOf, removable } from "./file-tools.js";
 import { opsBefore } from "./history.js";
 import {
   type Decision,
@@ -107,6 +109,9 @@ export class Core implements Omit<CoreApi, "join"> {
   readonly #titles = new Map<number, string>();
   #behind: Held[] = [];
   #ahead: Held[] = [];
+  #askedBefore = 0;
+  /** Called at the end of the run, for a project that is left during one. */
+  #ended: (() => void) | null = null;
   /** The sessions of the conversations, and the index of the open one. */
   #sessions: string[] = [];
   #conversation = 0;
@@ -135,6 +140,7 @@ export class Core implements Omit<CoreApi, "join"> {
     if (!kept) return null;
     const exact = await this.#rebuild(kept.files, kept.ops, options, memoryStore());
     [this.#journal, this.#id] = [new Journal(id), id];
+    await this.#journal.reopen({ ...kept.info, opened: Date.now() });
     await this.setOptions(options);
     this.#engine.configure({ model: modelOf(settings) });
     this.#use(settings);
@@ -161,10 +167,11 @@ export class Core implements Omit<CoreApi, "join"> {
     await this.#start(files, { provider: "offline" }, { ...DEFAULT_OPTIONS, shell }, store);
     this.#replaying = true;
     try {
-      return await replay(ops, this, this.#recorder);
+      // A return to before a task goes on in another agent, which has a recorder of its own.
+      return await replay(ops, this, { repeat: (...given) => this.#recorder.repeat(...given) });
     } finally {
       this.#replaying = false;
-      this.#recorder.live();
+      for (const { recorder } of [this.#held, ...this.#behind, ...this.#ahead]) recorder.live();
     }
   }
 
@@ -313,7 +320,7 @@ export class Core implements Omit<CoreApi, "join"> {
 
   async remove(path: string): Promise<void> {
     this.#note({ op: "remove", path });
-    const paths = await pathsAt(this.#engine.files, path);
+    const paths = await removable(this.#engine.files, path);
     for (const each of paths) await this.#engine.files.remove(each);
     this.#saved.touch(...paths);
     this.#step({ kind: "delete", path, count: paths.length });
@@ -361,18 +368,24 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#step({ kind: "reject", path });
   }
 
-  async acceptAll(path: string | null): Promise<void> {
+  async acceptAll(path: string | null): Promise<boolean> {
     this.#note({ op: "acceptAll", path });
-    this.#touch(path);
-    await this.#engine.acceptAll(path ?? undefined);
-    this.#step({ kind: "accept", path: path ?? "" });
+    return this.#decideAll({ kind: "accept", path: path ?? "" }, () => this.#engine.acceptAll(path ?? undefined));
   }
 
-  async rejectAll(path: string | null): Promise<void> {
+  async rejectAll(path: string | null): Promise<boolean> {
     this.#note({ op: "rejectAll", path });
-    this.#touch(path);
-    await this.#engine.rejectAll(path ?? undefined);
-    this.#step({ kind: "reject", path: path ?? "" });
+    return this.#decideAll({ kind: "reject", path: path ?? "" }, () => this.#engine.rejectAll(path ?? undefined));
+  }
+
+  /** Without a decided hunk the engine has no step either, and the next Undo would take back an earlier one. */
+  async #decideAll(step: Step, decide: () => Promise<Review>): Promise<boolean> {
+    this.#touch(step.path || null);
+    const before = pendingIds(this.#engine.review());
+    const after = new Set(pendingIds(await decide()));
+    const decided = before.some((id) => !after.has(id));
+    if (decided) this.#step(step);
+    return decided;
   }
 
   #touch(path: string | null): void {
@@ -383,6 +396,7 @@ export class Core implements Omit<CoreApi, "join"> {
     const { done, undone } = this.#steps;
     const last = done.at(-1);
     if (!last) throw new Error("there is nothing to undo");
+    this.#refuseDuringRun(last);
     this.#note({ op: "undo", step: last });
     // Before the engine is asked, so that another call in between takes the step before this one.
     this.#steps = { done: done.slice(0, -1), undone: [...undone, last] };
@@ -395,6 +409,7 @@ export class Core implements Omit<CoreApi, "join"> {
     const { done, undone } = this.#steps;
     const last = undone.at(-1);
     if (!last) throw new Error("there is nothing to redo");
+    this.#refuseDuringRun(last);
     this.#note({ op: "redo", step: last });
     this.#steps = { done: [...done, last], undone: undone.slice(0, -1) };
     if (last.kind === "go back") await this.#swap(this.#ahead, this.#behind);
@@ -425,8 +440,13 @@ export class Core implements Omit<CoreApi, "join"> {
     return files;
   }
 
+  /** Refuses a step to another agent while one works: its task would end without a word. */
+  #refuseDuringRun(step: Pick<Step, "kind">): void {
+    if (step.kind === "go back" && this.#abort) throw new Error("the assistant still works; stop it first");
+  }
+
   async goBack(run: number, ops?: readonly Op[]): Promise<void> {
-    if (this.#abort) throw new Error("the assistant still works; stop it first");
+    this.#refuseDuringRun({ kind: "go back" });
     const before = await this.#past(run, ops ?? (await this.#journal?.ops()) ?? []);
     this.#note({ op: "goBack", run });
     this.#step({ kind: "go back", path: "", runs: [run, this.#runs.count] });
@@ -474,9 +494,13 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#saved.touch(...this.#runs.changedPaths());
   }
 
-  /** A step of all files can have changed any file that ever differed. */
+  /**
+   * A step of all files can have changed any file that ever differed. The path of a deletion or renaming can be a folder's,
+   * and a renaming has a second one.
+   */
   #touchStep(step: Step | undefined): void {
-    if (step && step.path !== "" && (step.count ?? 1) === 1) this.#saved.touch(step.path);
+    const isOfFile = step !== undefined && step.path !== "" && step.kind !== "delete" && step.kind !== "rename";
+    if (isOfFile && (step.count ?? 1) === 1) this.#saved.touch(step.path);
     else {
       this.#saved.touch(...this.#review.paths);
       this.#saved.touchAll();
@@ -528,6 +552,7 @@ export class Core implements Omit<CoreApi, "join"> {
     reached: (at: number, chars: number) => Promise<void> = async () => undefined,
   ): Promise<void> {
     this.#note({ op: "run", text });
+    this.#askedBefore = this.#recorder.asked;
     const abort = new AbortController();
     const agent = this.#engine;
     const run = agent.run(text, { signal: abort.signal });
@@ -580,6 +605,7 @@ export class Core implements Omit<CoreApi, "join"> {
         this.#note({ op: "end", failed });
         [this.#run, this.#abort, this.#at, this.#chars] = [null, null, 0, 0];
         this.#note({ op: "state", sum: this.stateSum() });
+        this.#ended?.();
       }
     }
   }
@@ -627,7 +653,7 @@ export class Core implements Omit<CoreApi, "join"> {
 
   async steer(text: string): Promise<void> {
     if (!this.#run) throw new Error("the run has ended");
-    this.#note({ op: "steer", text });
+    this.#note({ op: "steer", text, asked: this.asked() });
     this.#run.steer(text);
   }
 
@@ -636,8 +662,27 @@ export class Core implements Omit<CoreApi, "join"> {
     this.#abort?.abort();
   }
 
+  async close(): Promise<void> {
+    if (this.#abort) {
+      const ended = new Promise<void>((done) => {
+        this.#ended = done;
+      });
+      await this.stop();
+      await ended;
+      this.#ended = null;
+    }
+    await this.#journal?.written();
+    // Whatever is still under way must not be recorded: another tab may go on with the project.
+    this.#journal = null;
+  }
+
   async preloadOffline(): Promise<void> {
     await init({ offline: true });
+  }
+
+  /** The number of requests of the run. */
+  asked(): number {
+    return this.#recorder.asked - this.#askedBefore;
   }
 
   progress(): number {
@@ -647,4 +692,8 @@ export class Core implements Omit<CoreApi, "join"> {
   stateSum(): number {
     return sumOf(this.#engine.review());
   }
+}
+
+function pendingIds(review: Review): readonly string[] {
+  return review.files.flatMap((file) => pendingHunks(file).map((hunk) => hunk.id));
 }

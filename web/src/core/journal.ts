@@ -5,6 +5,7 @@
  * operations, one JSON text per line. API keys are never part of them.
  */
 import { indexedDbStore, type SessionStore } from "emend";
+import { openProjects } from "../locks.js";
 import type { Options } from "../settings.js";
 import type { Contents, ModelChoice, ProjectInfo, Step, WrittenById } from "./protocol.js";
 import type { ResponsePart } from "./recorder.js";
@@ -46,7 +47,9 @@ export type Op = { readonly at: number; readonly chars?: number } & (
   | { readonly op: "converse"; readonly index: number }
   | { readonly op: "title"; readonly index: number; readonly title: string }
   | { readonly op: "model"; readonly model: ModelChoice }
-  | { readonly op: "run" | "steer"; readonly text: string }
+  | { readonly op: "run"; readonly text: string }
+  /** `asked` is the number of requests of the run so far: the model gets the message with the next one. */
+  | { readonly op: "steer"; readonly text: string; readonly asked?: number }
   | { readonly op: "end"; readonly failed: boolean }
   | {
       /** A complete response. Records of version 1 have it in place of parts. */
@@ -109,9 +112,23 @@ export class Journal {
     }
   }
 
+  /** Notes that the project is opened again, so that it is not among the oldest. */
+  async reopen(info: ProjectInfo): Promise<void> {
+    try {
+      await this.#store.append(this.#id, `${JSON.stringify(info)}\n`, {});
+    } catch {
+      // It keeps its place among the others.
+    }
+  }
+
+  /** Resolves when everything so far is written. */
+  async written(): Promise<void> {
+    await this.#writing;
+  }
+
   /** Returns all operations so far. */
   async ops(): Promise<readonly Op[]> {
-    await this.#writing;
+    await this.written();
     return (await loadKept(this.#id, this.#store))?.ops ?? [];
   }
 
@@ -146,7 +163,7 @@ export interface Kept {
 /** Loads a project. Returns null if there is none, or the browser has no database. */
 export async function loadKept(id: string, store = indexedDbStore(DATABASE)): Promise<Kept | null> {
   try {
-    const info = await store.load(id);
+    const info = infoOf(await store.load(id));
     if (!info) return null;
     const files: Contents = Object.create(null);
     for (const entry of parsedLines(await store.load(`${id}.files`))) {
@@ -154,7 +171,7 @@ export async function loadKept(id: string, store = indexedDbStore(DATABASE)): Pr
       files[path] = text ?? fromBase64(bytes ?? "");
     }
     const ops = parsedLines(await store.load(`${id}.ops`)) as Op[];
-    return { info: JSON.parse(info) as ProjectInfo, files, ops };
+    return { info, files, ops };
   } catch {
     return null;
   }
@@ -182,7 +199,7 @@ export async function loadRecording(text: string, id: string, store = indexedDbS
   if (version !== 1 && version !== RECORDING.version)
     throw new Error("another version of this page made the recording");
   const [nInfo = 0, nFiles = 0] = counts ?? [];
-  const info = { ...objectOf(lines[0] ?? ""), id, opened: Date.now() };
+  const info = { ...objectOf(lines[Math.max(nInfo, 1) - 1] ?? ""), id, opened: Date.now() };
   const rest = lines.slice(nInfo);
   const join = (part: readonly string[]): string => part.map((line) => `${line}\n`).join("");
   await store.append(`${id}.files`, join(rest.slice(0, nFiles)), {});
@@ -210,17 +227,24 @@ export async function listKept(store = indexedDbStore(DATABASE)): Promise<readon
   try {
     const ids = [...(await store.names())].filter((name) => !name.includes("."));
     const texts = await Promise.all(ids.map((id) => store.load(id)));
-    const infos = texts.flatMap((text) => (text ? [JSON.parse(text) as ProjectInfo] : []));
+    const infos = texts.flatMap((text) => infoOf(text) ?? []);
     return infos.sort((a, b) => b.opened - a.opened);
   } catch {
     return [];
   }
 }
 
+/** Removes the oldest projects, except those that a tab has open: their tabs still write them. */
 async function removeOld(store: SessionStore): Promise<void> {
-  for (const { id } of (await listKept(store)).slice(PROJECTS_MAX)) {
-    await removeKept(id, store);
-  }
+  const old = (await listKept(store)).slice(PROJECTS_MAX);
+  if (old.length === 0) return;
+  const open = await openProjects();
+  for (const { id } of old) if (!open.has(id)) await removeKept(id, store);
+}
+
+/** Returns the description of a project: the last line, because each visit adds one. */
+function infoOf(text: string | null | undefined): ProjectInfo | null {
+  return (parsedLines(text).at(-1) as ProjectInfo | undefined) ?? null;
 }
 
 /** Parses lines of JSON. The last one may be incomplete after a crash, and is left out. */

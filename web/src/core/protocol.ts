@@ -149,6 +149,8 @@ export interface CoreApi {
   recording(): Promise<string>;
   /** Keeps a recording as a project with this id. */
   keepRecording(text: string, id: string): Promise<void>;
+  /** Ends the run and the record of the project, so that another tab can go on with it. */
+  close(): Promise<void>;
   /** Unpacks an archive. */
   unzip(archive: Blob): Promise<{ files: Contents; skipped: readonly string[] }>;
   /** Whether operations are recorded, so that a reload of the page loses nothing. */
@@ -183,8 +185,9 @@ export interface CoreApi {
   search(pattern: string, ignoreCase: boolean): Promise<readonly FileMatches[]>;
   accept(ids: readonly string[], over: boolean, path: string): Promise<void>;
   reject(ids: readonly string[], dependents: "refuse" | "only" | "with", path: string): Promise<void>;
-  acceptAll(path: string | null): Promise<void>;
-  rejectAll(path: string | null): Promise<void>;
+  /** Accepts all hunks of a file, or of all files, except contested ones. Returns whether there were any. */
+  acceptAll(path: string | null): Promise<boolean>;
+  rejectAll(path: string | null): Promise<boolean>;
   undo(): Promise<void>;
   redo(): Promise<void>;
   canvas(): Promise<CanvasState>;

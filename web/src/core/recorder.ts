@@ -31,6 +31,7 @@ export class Recorder {
   #repeated: RecordedResponse[] | null = null;
   #exhausted: () => void = () => undefined;
   #record: (part: ResponsePart) => void;
+  #asked = 0;
 
   constructor(record: (part: ResponsePart) => void) {
     this.#record = record;
@@ -52,9 +53,19 @@ export class Recorder {
     this.#repeated = null;
   }
 
+  /** Number of requests so far that were answered or wait for their answer. Failed ones are not repeated. */
+  get asked(): number {
+    return this.#asked;
+  }
+
   readonly fetch = async (url: string, init: RequestInit): Promise<Response> => {
+    this.#asked += 1;
     if (this.#repeated) return this.#answer(this.#repeated.shift());
-    const response = await fetch(url, init);
+    const response = await fetch(url, init).catch((error: unknown) => {
+      this.#asked -= 1;
+      throw error;
+    });
+    if (!response.ok) this.#asked -= 1;
     if (!response.ok || !response.body) return response;
     const [read, kept] = response.body.tee();
     void this.#keep(response, kept);

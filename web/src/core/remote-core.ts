@@ -67,6 +67,10 @@ export class RemoteCore implements Own {
     this.#end.abort();
   }
 
+  async close(): Promise<void> {
+    this.leave();
+  }
+
   async #follow(): Promise<void> {
     const timer = setInterval(() => void this.#flush(), 16);
     try {
@@ -228,14 +232,16 @@ export class RemoteCore implements Own {
     this.#step({ kind: "reject", path });
   }
 
-  async acceptAll(path: string | null): Promise<void> {
+  async acceptAll(path: string | null): Promise<boolean> {
     await this.#client.call("Decide", { body: { decision: "accept", ...scopeOf(path) } });
     this.#step({ kind: "accept", path: path ?? "" });
+    return true;
   }
 
-  async rejectAll(path: string | null): Promise<void> {
+  async rejectAll(path: string | null): Promise<boolean> {
     await this.#client.call("Decide", { body: { decision: "reject", ...scopeOf(path) } });
     this.#step({ kind: "reject", path: path ?? "" });
+    return true;
   }
 
   async undo(): Promise<void> {

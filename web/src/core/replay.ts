@@ -15,12 +15,17 @@ export interface Repeatable extends Omit<CoreApi, "goBack" | "run" | "join"> {
   run(text: string, reached: (at: number, chars: number) => Promise<void>): Promise<void>;
   /** The number of events of the run that were read, or -1 while one is shown. */
   progress(): number;
+  /** The number of requests of the run so far. */
+  asked(): number;
   useRecorded(choice: ModelChoice): void;
   stateSum(): number;
 }
 
+/** Answers the requests of the next run. */
+type Repeater = Pick<Recorder, "repeat">;
+
 /** Repeats `ops`. Returns whether the state is as it was recorded after the last run. */
-export async function replay(ops: readonly Op[], core: Repeatable, recorder: Recorder): Promise<boolean> {
+export async function replay(ops: readonly Op[], core: Repeatable, recorder: Repeater): Promise<boolean> {
   let exact = true;
   for (let index = 0; index < ops.length; index++) {
     const op = ops[index]!;
@@ -42,7 +47,7 @@ async function repeatRun(
   inside: readonly Op[],
   end: Extract<Op, { op: "end" }> | null,
   core: Repeatable,
-  recorder: Recorder,
+  recorder: Repeater,
 ): Promise<void> {
   const isCut = end === null || inside.some((op) => op.op === "stop");
   const recorded = responsesOf(inside);
@@ -59,7 +64,7 @@ async function repeatRun(
   });
   try {
     await core.run(text, async (at, chars) => {
-      while (steps[0] && isReached(steps[0], at, chars)) await attempt(core, steps.shift()!);
+      while (steps[0] && isReached(steps[0], at, chars) && isAsked(steps[0], core)) await attempt(core, steps.shift()!);
       if (end === null && isReached(lastSeen, at, chars)) await core.stop();
     });
   } catch {
@@ -78,6 +83,11 @@ type Place = Pick<Op, "at" | "chars">;
 /** Whether a run with `at` events and `chars` characters after the last of them is at a place or beyond it. */
 function isReached(place: Place, at: number, chars = 0): boolean {
   return place.at < at || (place.at === at && (place.chars ?? 0) <= chars);
+}
+
+/** Whether the request is under way during which a message was sent, so that the message comes after its response. */
+function isAsked(op: Op, core: Repeatable): boolean {
+  return op.op !== "steer" || op.asked === undefined || core.asked() >= op.asked;
 }
 
 /** Puts the responses of a run together from their parts. The order is that of their beginnings. */

@@ -37,7 +37,8 @@ export class SavedTexts {
     const touched = [...this.#touched];
     this.#touched.clear();
     for (const path of touched) {
-      if ((await read(path)) === this.of(path)) this.#unsaved.delete(path);
+      // A path without a text, such as a folder, must not keep the page from reading the others.
+      if ((await read(path).catch(() => null)) === this.of(path)) this.#unsaved.delete(path);
       else this.#unsaved.add(path);
     }
     return [...this.#unsaved];
