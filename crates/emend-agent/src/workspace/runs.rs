@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use emend_edit::line_log::{Action, ChangeId, ChangeOp, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
+use emend_edit::line_log::{
+    Action, ChangeId, ChangeMeta, ChangeOp, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin,
+};
 use emend_edit::size::compact_sort::set_of;
 use emend_llm::BoxFuture;
 
@@ -171,6 +173,8 @@ impl Workspace {
         undone.kept.retain(|path| !first.restored.contains(path));
         kept.left = undone.kept.iter().filter(|path| !undone.restored.contains(path)).cloned().collect();
         let last = self.undo_kept(&kept, UndoStep::AfterLogs).await.map_err(|error| partly(error.into()))?;
+        #[cfg(not(target_family = "wasm"))]
+        self.settle_restored(runs, first.restored.iter().chain(&last.restored)).await?;
         let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
         undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();
         undone.kept.retain(|path| !last.restored.contains(path));
@@ -222,6 +226,32 @@ impl Workspace {
         let paths: Vec<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
         let refused = self.save_permitted(logs, true, Step::new(paths.clone())).await?;
         Ok(paths.into_iter().filter(|path| !refused.contains(path)).collect())
+    }
+
+    /// Marks the agent's changes in the line logs of files as undone that the keeper has `restored` without the logs.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) async fn settle_restored(
+        &self,
+        runs: &[u64],
+        restored: impl Iterator<Item = &FilePath>,
+    ) -> Result<(), WorkspaceError> {
+        let (logged, names) = (self.logged(runs), run_names(runs));
+        let mut is_changed = false;
+        for path in restored.filter(|path| logged.contains(path)) {
+            let Some(mut log) = self.state().files.get(path).map(|entry| entry.log.clone()) else { continue };
+            let is_undone = |change: &LoggedChange| {
+                change.origin == Origin::Agent && names.contains(&change.meta.run) && change.status.is_on()
+            };
+            let ids: Vec<ChangeId> = log.changes().filter(is_undone).map(|change| change.id).collect();
+            let at_ms = self.clock.now_ms();
+            let text = self.disk_text(path).await.ok().flatten();
+            if log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, at_ms).is_ok() {
+                log.found_on_disk(Origin::External, text.as_deref(), ChangeMeta { at_ms, ..ChangeMeta::default() });
+                self.state().install_found(path.clone(), log);
+                is_changed = true;
+            }
+        }
+        if is_changed { self.persist() } else { Ok(()) }
     }
 
     /// Redoes texts that [`undo_where_kinds_changed`](Self::undo_where_kinds_changed) has undone, and commands that
