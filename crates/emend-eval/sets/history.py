@@ -4,8 +4,10 @@
 
 A commit is a candidate if it changes the sources and the tests of one of CRATES, and adds no test file. WORKTREE is a
 directory for a checkout, which is created. There the tests of the fix run on its parent and on the fix itself. A
-candidate becomes a task if the tests compile and fail on the parent, and pass on the fix. Each outcome is printed to
-standard error. `SKIP=COMMIT,…` leaves out commits that are in the file already, and `CRATES` takes other crates.
+candidate becomes a task if the tests compile and fail on the parent, and pass on the fix. If the tests of all files do
+not compile there, those of each single file are tried, and `files` in the task names it. Each outcome is printed to
+standard error. Commits that are in the file already are left out. `CRATES` takes other crates, and `COMMITS` takes only
+some commits, in the given order.
 """
 
 import os
@@ -17,6 +19,7 @@ CRATES = ["emend-edit", "emend-offline", "emend-llm", "emend-agent", "emend-host
 TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\nmod \w+ \{", re.M)
 TEST_FUNCTION = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)\(\)(.*?\n    \}|.*?\n\})", re.S)
 FILES_MAX = 25
+LISTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "history.toml")
 
 
 def git(*arguments, folder="."):
@@ -35,45 +38,42 @@ def split(text):
     return (text, "") if found is None else (text[: found.start()], text[found.start() :])
 
 
-def candidates(crates):
-    """Yields commit, crate, the hidden test files and the names of tests that are new or changed."""
-    for commit in git("log", "--no-merges", "--format=%H").split():
+def candidates(crates, commits):
+    """Yields commit, crate, and for each hidden test file its text and the names of its tests that are new or changed."""
+    for commit in commits:
         changes = [line.split("\t") for line in git("diff-tree", "--no-commit-id", "-r", "--name-status", commit).splitlines()]
         rust = [(status, paths[-1]) for status, *paths in changes if paths[-1].endswith(".rs")]
         if len(rust) > FILES_MAX or any(status[0] not in "MA" for status, _ in rust):
             continue
         for crate in crates:
             own = [(status, path) for status, path in rust if path.startswith(f"crates/{crate}/src/")]
-            names, hidden, changes_program = set(), {}, False
+            hidden, changes_program, adds_tests = {}, False, False
             for status, path in own:
                 before, after = git("show", f"{commit}^:{path}"), git("show", f"{commit}:{path}")
                 if is_test_file(path):
-                    if status == "A":
-                        names = None
-                        break
-                    old_tests, new_tests = before, after
-                    hidden[path] = after
+                    adds_tests |= status == "A"
+                    old_tests, new_tests, text = before, after, after
                 else:
                     (old_program, old_tests), (new_program, new_tests) = split(before), split(after)
                     words = lambda text: re.sub(r"//.*", "", text).split()
                     changes_program |= words(old_program) != words(new_program)
-                    if status == "M" and new_tests and new_tests != old_tests:
-                        hidden[path] = new_tests
-                if status == "A":
+                    text = new_tests
+                if status == "A" or not new_tests or new_tests == old_tests:
                     continue
                 old, new = dict(TEST_FUNCTION.findall(old_tests)), dict(TEST_FUNCTION.findall(new_tests))
-                names |= {name for name in new if old.get(name) != new[name]}
-            if names and changes_program:
-                yield commit, crate, hidden, sorted(names)
+                hidden[path] = text, {name for name in new if old.get(name) != new[name]}
+            if changes_program and not adds_tests and any(names for _, names in hidden.values()):
+                yield commit, crate, hidden
 
 
 def run(folder, crate, names):
     """Returns the number of passed tests, `compile` or `fail`."""
-    options = ["--offline", "--quiet", "-p", crate, "--lib"]
+    target = "--lib" if os.path.exists(os.path.join(folder, "crates", crate, "src/lib.rs")) else "--bins"
+    options = ["--offline", "--quiet", "-p", crate, target]
     # Optimised builds of large crates take minutes.
     for package in {"emend-agent", "emend-edit"} - ({crate} if crate == "emend-edit" else set()):
         options += ["--config", f"profile.dev.package.{package}.opt-level=0"]
-    call = lambda *command: subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=900)
+    call = lambda *command: subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=1800)
     # Most candidates fail here, and this takes less time than a build.
     if call("cargo", "check", "--tests", *options).returncode != 0:
         return "compile"
@@ -84,37 +84,58 @@ def run(folder, crate, names):
     return int(found[2]) if found[1] == "ok" else "fail"
 
 
-def verify(folder, commit, crate, hidden, names):
-    git("checkout", "--quiet", "--force", f"{commit}^", folder=folder)
-    for path, text in hidden.items():
+def write_tests(folder, hidden):
+    for path, (text, _) in hidden.items():
         file = os.path.join(folder, path)
         if not is_test_file(path):
             with open(file) as source:
                 text = split(source.read())[0] + text
         with open(file, "w") as out:
             out.write(text)
-    before = run(folder, crate, names)
-    if before != "fail":
-        return None, "the tests do not compile on the parent" if before == "compile" else "the tests pass on the parent"
-    git("checkout", "--quiet", "--force", commit, folder=folder)
-    after = run(folder, crate, names)
-    return (after, "") if isinstance(after, int) and after > 0 else (None, f"the fix itself does not pass: {after}")
+
+
+def names_of(hidden):
+    return sorted(set().union(*(names for _, names in hidden.values())))
+
+
+def verify(folder, commit, crate, hidden):
+    """Returns the hidden files of a task and the number of its tests, or `None` and the reason."""
+    choices = [hidden]
+    if len(hidden) > 1:
+        choices += [{path: found} for path, found in hidden.items() if found[1]]
+    reasons = []
+    for chosen in choices:
+        git("checkout", "--quiet", "--force", f"{commit}^", folder=folder)
+        write_tests(folder, chosen)
+        before = run(folder, crate, names_of(chosen))
+        if before == "fail":
+            git("checkout", "--quiet", "--force", commit, folder=folder)
+            after = run(folder, crate, names_of(chosen))
+            if isinstance(after, int) and after > 0:
+                return chosen, after
+            return None, f"the fix itself does not pass: {after}"
+        reasons.append("the tests do not compile on the parent" if before == "compile" else "the tests pass on the parent")
+    return None, "; ".join(reasons)
 
 
 def main():
     folder = sys.argv[1]
-    skipped = os.environ.get("SKIP", "").split(",")
+    with open(LISTED) as file:
+        listed = re.findall(r'commit = "(\w+)"', file.read())
     if not os.path.isdir(folder):
         git("worktree", "add", "--quiet", "--detach", folder)
     crates = os.environ.get("CRATES", " ".join(CRATES)).split()
-    for commit, crate, hidden, names in candidates(crates):
-        if commit[:12] in skipped:
+    commits = os.environ.get("COMMITS", "").split() or git("log", "--no-merges", "--format=%H").split()
+    for commit, crate, hidden in candidates(crates, commits):
+        if any(commit.startswith(other) or other.startswith(commit) for other in listed):
             continue
-        n_passed, reason = verify(folder, commit, crate, hidden, names)
-        print(commit[:12], crate, "ok" if n_passed else reason, file=sys.stderr, flush=True)
-        if n_passed:
-            listed = ", ".join(f'"{name}"' for name in names)
-            print(f'[[fix]]\ncommit = "{commit}"\ncrate = "{crate}"\ntests = [{listed}]\npassed = {n_passed}\n', flush=True)
+        chosen, found = verify(folder, commit, crate, hidden)
+        print(commit[:12], crate, "ok" if chosen else found, file=sys.stderr, flush=True)
+        if chosen:
+            quoted = lambda texts: ", ".join(f'"{text}"' for text in texts)
+            files = "" if chosen is hidden else f"files = [{quoted(chosen)}]\n"
+            tests = f"tests = [{quoted(names_of(chosen))}]\n{files}passed = {found}\n"
+            print(f'[[fix]]\ncommit = "{git("rev-parse", commit).strip()}"\ncrate = "{crate}"\n{tests}', flush=True)
 
 
 main()

@@ -9,6 +9,7 @@ use emend_llm::cassette::Cassette;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::score::Contestant;
 use crate::task::digest_of;
 
 /// The version of the format that this crate reads and writes.
@@ -31,6 +32,8 @@ pub struct Recording {
     pub model: String,
     /// The edit tools, if not those of the model's family.
     pub edits: Option<String>,
+    /// The form of tool calls, if the comparison named it.
+    pub tool_calls: Option<String>,
     /// The tasks by id.
     pub tasks: BTreeMap<String, RecordedTask>,
 }
@@ -66,6 +69,8 @@ struct Packed {
     set_digest: String,
     model: String,
     edits: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<String>,
     /// Large values by their digest.
     shared: BTreeMap<String, Value>,
     /// The texts of responses. `chunks` in a cassette has their indexes.
@@ -74,15 +79,22 @@ struct Packed {
 }
 
 impl Recording {
+    /// Returns the recorded agent.
+    #[must_use]
+    pub fn contestant(&self) -> Contestant {
+        Contestant { model: self.model.clone(), edits: self.edits.clone(), tool_calls: self.tool_calls.clone() }
+    }
+
     /// Returns the name of the file for an agent.
     #[must_use]
-    pub fn file_name(model: &str, edits: Option<&str>) -> String {
+    pub fn file_name(contestant: &Contestant) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' };
-        let model: String = model.chars().map(plain).collect();
-        match edits {
-            Some(edits) => format!("{model}+{edits}.json"),
-            None => format!("{model}.json"),
+        let mut name: String = contestant.model.chars().map(plain).collect();
+        for part in [&contestant.edits, &contestant.tool_calls].into_iter().flatten() {
+            name.push('+');
+            name.push_str(part);
         }
+        name + ".json"
     }
 
     /// Parses a recording.
@@ -106,7 +118,14 @@ impl Recording {
         };
         let tasks = packed.tasks.into_iter().map(task).collect::<Result<_, RecordingError>>()?;
         let set = (packed.set, packed.set_digest);
-        Ok(Self { harness: packed.harness, set, model: packed.model, edits: packed.edits, tasks })
+        Ok(Self {
+            harness: packed.harness,
+            set,
+            model: packed.model,
+            edits: packed.edits,
+            tool_calls: packed.tool_calls,
+            tasks,
+        })
     }
 
     /// Returns the recording as JSON, one line for each shared value, chunk and task.
@@ -119,10 +138,14 @@ impl Recording {
             let line = |(name, value): (&String, &Value)| format!("    {}: {value}", json!(name));
             items.into_iter().map(line).collect::<Vec<_>>().join(",\n")
         };
-        let head = json!({
+        let mut head = json!({
             "emend_eval": VERSION, "harness": self.harness, "set": self.set.0, "set_digest": self.set.1,
             "model": self.model, "edits": self.edits,
         });
+        // Recordings without it are older than the field.
+        if let Some(tool_calls) = &self.tool_calls {
+            head["tool_calls"] = json!(tool_calls);
+        }
         let head = head.to_string();
         let head = head.trim_end_matches('}');
         let shared = lines(packer.shared.iter().collect());
@@ -239,7 +262,14 @@ mod tests {
         let task: RecordedTask = serde_json::from_value(task).unwrap();
         let tasks = ["a", "b"].map(|id| (id.to_owned(), task.clone())).into();
         let (harness, set) = ("1".to_owned(), ("core".to_owned(), "abc".to_owned()));
-        let recording = Recording { harness, set, model: "offline".to_owned(), edits: None, tasks };
+        let recording = Recording {
+            harness,
+            set,
+            model: "offline".to_owned(),
+            edits: None,
+            tool_calls: Some("constrained".to_owned()),
+            tasks,
+        };
         let text = recording.to_json();
         assert_eq!(text.matches("tool_39").count(), 1);
         assert_eq!(text.matches("sssss").count(), 100, "the system prompt is kept once");
@@ -262,7 +292,12 @@ mod tests {
 
     #[test]
     fn file_names_are_plain() {
-        assert_eq!(Recording::file_name("openai:gpt-5", Some("edit_lines")), "openai_gpt-5+edit_lines.json");
-        assert_eq!(Recording::file_name("offline", None), "offline.json");
+        let of = |model: &str, edits: Option<&str>, tool_calls: Option<&str>| {
+            let [edits, tool_calls] = [edits, tool_calls].map(|name| name.map(str::to_owned));
+            Recording::file_name(&Contestant { model: model.to_owned(), edits, tool_calls })
+        };
+        assert_eq!(of("openai:gpt-5", Some("edit_lines"), None), "openai_gpt-5+edit_lines.json");
+        assert_eq!(of("a:b", Some("own"), Some("constrained")), "a_b+own+constrained.json");
+        assert_eq!(of("offline", None, None), "offline.json");
     }
 }

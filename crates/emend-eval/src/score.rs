@@ -16,20 +16,21 @@ use crate::tree::Tree;
 pub const HARNESS: &str = env!("CARGO_PKG_VERSION");
 
 /// An agent of the comparison.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Contestant {
     /// The model, as `--model` names it.
     pub model: String,
     /// The edit tools, if not those of the model's family.
     pub edits: Option<String>,
+    /// The form of tool calls, if the comparison names it.
+    pub tool_calls: Option<String>,
 }
 
 impl std::fmt::Display for Contestant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.edits {
-            Some(edits) => write!(f, "{} ({edits})", self.model),
-            None => f.write_str(&self.model),
-        }
+        f.write_str(&self.model)?;
+        let parts: Vec<&str> = [&self.edits, &self.tool_calls].into_iter().flatten().map(String::as_str).collect();
+        if parts.is_empty() { Ok(()) } else { write!(f, " ({})", parts.join(", ")) }
     }
 }
 
@@ -150,6 +151,8 @@ pub struct Row {
     pub solved: Share,
     /// Tasks solved by kind.
     pub by_kind: BTreeMap<Kind, Share>,
+    /// Calls of all tools that the tool could read.
+    pub valid_calls: Share,
     /// Edit calls that the tool could read.
     pub well_formed: Share,
     /// Well-formed edit calls that found their place.
@@ -206,6 +209,7 @@ impl Row {
             solved_first: tasks(&|result| result.solved_at() == Some(1)),
             solved: tasks(&|result| result.solved_at().is_some()),
             by_kind,
+            valid_calls: Share::of(results.iter().flat_map(|result| result.calls()), |call| call.is_well_formed()),
             well_formed: Share::of(&edits, |call| call.is_well_formed()),
             located: Share::of(edits.iter().filter(|call| call.is_well_formed()), |call| call.is_located()),
             refused: Share::of(&edits, |call| !call.ok),
@@ -238,6 +242,13 @@ impl Row {
         (self.solved.hits > 0).then(|| self.calls_of_solved as f64 / self.solved.hits as f64)
     }
 
+    /// Returns the tokens of responses for each second of the tasks. The time in which the model reads requests and tools
+    /// work counts too.
+    #[must_use]
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        (self.wall_ms > 0 && self.output_tokens > 0).then(|| self.output_tokens as f64 * 1e3 / self.wall_ms as f64)
+    }
+
     /// Returns the row as one JSON object.
     #[must_use]
     pub fn to_value(&self) -> Value {
@@ -249,6 +260,7 @@ impl Row {
             self.by_kind.iter().map(|(kind, found)| (kind.name(), share(*found))).collect();
         json!({
             "type": "row", "model": self.contestant.model, "edits": self.contestant.edits,
+            "tool_calls": self.contestant.tool_calls, "valid_calls": share(self.valid_calls),
             "solved_first": share(self.solved_first), "solved": share(self.solved), "by_kind": by_kind,
             "well_formed": share(self.well_formed), "located": share(self.located), "refused": share(self.refused),
             "silently_wrong": share(self.silently_wrong), "accepted_hunks": share(self.accepted_hunks),
@@ -256,6 +268,7 @@ impl Row {
             "calls": self.calls, "calls_per_solved": self.calls_per_solved().map(rounded),
             "input_tokens": self.input_tokens, "output_tokens": self.output_tokens, "cost_usd": self.cost_usd,
             "wall_ms": self.wall_ms, "wall_p50_ms": self.wall_p50_ms, "wall_p95_ms": self.wall_p95_ms,
+            "tokens_per_second": self.tokens_per_second().map(rounded),
         })
     }
 }
@@ -349,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_row_adds_up_its_tasks() {
-        let contestant = Contestant { model: "m".to_owned(), edits: None };
+        let contestant = Contestant { model: "m".to_owned(), ..Contestant::default() };
         let result = |task: &str, attempts| TaskResult {
             contestant: contestant.clone(),
             task: task.to_owned(),
@@ -375,6 +388,10 @@ mod tests {
         assert_eq!((row.accepted_hunks.hits, row.accepted_hunks.total, row.conflicts.hits), (2, 3, 1));
         assert_eq!((row.calls, row.calls_per_solved()), (6, Some(2.0)));
         assert_eq!((row.wall_ms, row.wall_p50_ms, row.wall_p95_ms), (70, Some(10), Some(50)));
-        assert_eq!(row.cost_usd, None);
+        assert_eq!((row.cost_usd, row.tokens_per_second()), (None, None));
+        // The call that only looks counts as well.
+        assert_eq!((row.valid_calls.hits, row.valid_calls.total), (5, 6));
+        let timed = Row { output_tokens: 35, ..row };
+        assert_eq!(timed.tokens_per_second(), Some(500.0));
     }
 }

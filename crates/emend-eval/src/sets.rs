@@ -1,4 +1,5 @@
-//! The built-in set `core`: 40 small tasks of our own that need no program but the agent.
+//! The built-in sets, of our own: `core` with 40 small tasks, and `small` with 30 that are easy enough for a tiny model.
+//! They need no program but the agent.
 
 use crate::task::{SetError, TaskSet};
 
@@ -12,15 +13,36 @@ const CORE: [(&str, &str); 6] = [
     ("6-user-edit.toml", include_str!("../sets/core/6-user-edit.toml")),
 ];
 
+/// The files of the set `small`.
+const SMALL: [(&str, &str); 4] = [
+    ("1-rename.toml", include_str!("../sets/small/1-rename.toml")),
+    ("2-list-item.toml", include_str!("../sets/small/2-list-item.toml")),
+    ("3-typo.toml", include_str!("../sets/small/3-typo.toml")),
+    ("4-constant.toml", include_str!("../sets/small/4-constant.toml")),
+];
+
 /// Returns the set `core`.
 ///
 /// # Errors
 ///
 /// [`SetError`] if the set is wrong, which a test rules out.
 pub fn core() -> Result<TaskSet, SetError> {
+    built_in("core", &CORE)
+}
+
+/// Returns the set `small`.
+///
+/// # Errors
+///
+/// [`SetError`] if the set is wrong, which a test rules out.
+pub fn small() -> Result<TaskSet, SetError> {
+    built_in("small", &SMALL)
+}
+
+fn built_in(name: &str, files: &[(&str, &str)]) -> Result<TaskSet, SetError> {
     let files: Vec<(String, String)> =
-        CORE.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    TaskSet::parse("core", &files)
+        files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect();
+    TaskSet::parse(name, &files)
 }
 
 #[cfg(test)]
@@ -56,8 +78,21 @@ mod tests {
     }
 
     #[test]
+    fn the_small_set_has_thirty_tasks_with_one_short_file() {
+        let tasks = small().unwrap().tasks;
+        assert_eq!(tasks.len(), 30);
+        for task in tasks {
+            let texts: Vec<&[u8]> = task.files.0.values().map(|content| &content[..]).collect();
+            assert!(texts.len() == 1 && texts[0].len() <= 60, "{}: {}", task.id, texts[0].len());
+            let path = task.files.0.keys().next().unwrap();
+            assert!(task.instruction.contains(path.as_str()), "{}: the instruction must name {path}", task.id);
+            assert_eq!(task.solution.0.len(), 1, "{}", task.id);
+        }
+    }
+
+    #[test]
     fn a_reference_solves_each_task_and_idle_agents_solve_none() {
-        for task in core().unwrap().tasks {
+        for task in core().unwrap().tasks.into_iter().chain(small().unwrap().tasks) {
             let base = task.base();
             let solved = |after, log: &RunLog| judge(&task, &base, after, log, None).solved;
             assert!(solved(&task.solution, &log(&task.answer, &["read_file"])), "{}: the reference", task.id);

@@ -1,5 +1,5 @@
 //! `cargo xtask eval`: the task set `core` with recorded responses, natively and in Chromium, and the controls on the sets
-//! `rustlings` and `history`.
+//! `rustlings` and `history`; and a tiny model on the task set `small`.
 //!
 //! Recordings measure the harness, not a model: the run fails unless `do-nothing` solves no task, `reference` all, both
 //! hosts give byte-equal results, and a changed request is refused.
@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
+use crate::llama::Server;
 use crate::process::{command, run as run_program, stdout_of};
 use crate::repo::Repo;
 use crate::setup::browser::Browser;
+use crate::setup::llama;
 use crate::{build, progress::say};
 
 /// The recordings of the set `core`.
@@ -45,12 +47,61 @@ pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<()> {
             run_controls(repo, &format!("rustlings:{}", directory.display()))
         }
         ["history"] => run_controls(repo, "history:."),
+        ["--llama"] => with_tiny_model(repo),
         _ => bail!(
             "usage: cargo xtask eval core [--backend native | --backend browser | --record]\n       \
-             cargo xtask eval rustlings\n       cargo xtask eval history"
+             cargo xtask eval rustlings\n       cargo xtask eval history\n       cargo xtask eval --llama"
         ),
     }
 }
+
+/// Runs the tiny model on the set `small`, with tool calls that it writes freely and with constrained ones, and prints the
+/// matrix. The score says nothing about the harness, so no number of it fails the command.
+fn with_tiny_model(repo: &Repo) -> Result<()> {
+    let emend = build::command_line(repo)?;
+    let server = Server::start(repo, &llama::set_up(repo)?)?;
+    say!("the model answers at {}", server.url);
+    let report = |model: &[&str], output: &str| {
+        let mut eval = command(&emend, repo.root());
+        eval.env("OPENAI_COMPATIBLE_BASE_URL", format!("{}/v1", server.url));
+        eval.args(["eval", "small", "--output", output]).args(model);
+        stdout_of(&mut eval)
+    };
+    let recordings = output(repo).join("llama");
+    let recordings = recordings.display().to_string();
+    let options = [&TINY_MODEL[..], &["--record", &recordings]].concat();
+    let lines = report(&options, "jsonl")?;
+    std::fs::write(output(repo).join("llama.jsonl"), &lines)?;
+    // The same responses as a table: the model is asked once.
+    let options = [&TINY_MODEL[..], &["--replay", &recordings]].concat();
+    let table = report(&options, "table")?;
+    std::fs::write(output(repo).join("llama.txt"), &table)?;
+    table.lines().for_each(|line| say!("  {line}"));
+    say!("the results of each task are in {}", output(repo).join("llama.jsonl").display());
+    Ok(())
+}
+
+/// The agents of the tiny model. The responses are limited because such a model repeats itself without end.
+const TINY_MODEL: [&str; 18] = [
+    "--model",
+    "openai_compatible:SmolLM2-135M-Instruct",
+    "--tool-calls",
+    "native",
+    "--tool-calls",
+    "constrained",
+    "--profile",
+    "none",
+    "--provider-options",
+    r#"{"openai_compatible": {"temperature": 0, "max_tokens": 128}}"#,
+    "--context-window",
+    "8192",
+    "--max-turns",
+    "4",
+    "--retries",
+    "0",
+    "--attempts",
+    "1",
+];
 
 /// The version of the crate `rustlings` whose exercises are a task set.
 const RUSTLINGS: &str = "6.5.0";

@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod demo;
 mod eval;
+mod llama;
 mod metadata;
 mod mutants;
 mod process;
@@ -40,6 +41,8 @@ Usage: cargo xtask COMMAND
                           that differ from a revision, or in the workspace, session, approval, line log and commit
   eval core [--backend native | --backend browser | --record]
                           replay the recorded agents on the task set `core`, natively and in Chromium; or record again
+  eval --llama            a model of 135 million parameters on the task set `small`, with free and with constrained tool
+                          calls; its server is built first
   eval rustlings | history
                           run two agents with known scores on a task set with programs; takes minutes to hours
   smoke [--provider NAME] [--model NAME]

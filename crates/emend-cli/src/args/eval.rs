@@ -7,11 +7,11 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use emend_eval::script::Control;
 
-use crate::settings::{EditsName, FixedFlags, Model};
+use crate::settings::{EditsName, FixedFlags, Model, ToolCalls};
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
-    /// Task set: `core`, `rustlings:DIR`, `history:DIR`, `polyglot:DIR`, or a file or directory with tasks in TOML.
+    /// Task set: `core`, `small`, `rustlings:DIR`, `history:DIR`, `polyglot:DIR`, or a file or directory with tasks in TOML.
     #[arg(value_name = "SET", default_value = "core")]
     pub(crate) set: String,
     /// Model to compare: `PROVIDER:MODEL`, a known model, `offline`, `do-nothing` or `reference`. Several times for several.
@@ -23,6 +23,11 @@ pub(crate) struct EvalArgs {
     /// Editing tool to give each model. Several times for several; each model then runs with each tool.
     #[arg(long = "edits", value_enum, value_name = "TOOL")]
     pub(crate) edits: Vec<EditsName>,
+    /// Form of each model's tool calls. Several times for several; each model then runs with each form.
+    ///
+    /// `constrained` is for small models behind a server that enforces a JSON schema, such as llama.cpp.
+    #[arg(long = "tool-calls", value_enum, value_name = "FORM")]
+    pub(crate) tool_calls: Vec<ToolCalls>,
     /// Run only the task with this ID. Several times for several.
     #[arg(long = "task", value_name = "ID")]
     pub(crate) tasks: Vec<String>,

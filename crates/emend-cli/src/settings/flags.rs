@@ -29,7 +29,7 @@ impl Args for SettingFlags {
 }
 
 /// Settings that `emend eval` varies itself, or that mean nothing for it.
-const VARIED: [&str; 4] = ["env", "model", "edits", "review"];
+const VARIED: [&str; 5] = ["env", "model", "edits", "review", "tool_calls"];
 
 /// The options of the settings without those in [`VARIED`].
 #[derive(Clone, Debug, Default)]

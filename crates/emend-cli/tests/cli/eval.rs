@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Outcome, Project, scripted};
+use crate::support::{Outcome, Project, answer_each, scripted};
 
 /// Three tasks of different kinds.
 const SOME: [&str; 6] = ["--task", "rename-function", "--task", "two-logos", "--task", "user-edits-the-same-line"];
@@ -31,6 +31,9 @@ fn the_controls_have_their_scores_in_the_whole_set() {
     assert_eq!((&*found[2].0, found[2].1, found[2].2), ("reference", 40, 40));
     assert!(found[0].1 > 0 && found[0].1 < 40, "{found:?}");
     assert!(project.state_is_untouched(), "tasks have states of their own");
+    let small = project.run(&["eval", "small", "--output", "jsonl", "--model", "do-nothing", "--model", "reference"]);
+    let expected = [("do-nothing".to_owned(), 0, 30), ("reference".to_owned(), 30, 30)];
+    assert_eq!(solved(&lines(small.assert_ok())), expected);
 }
 
 #[test]
@@ -118,6 +121,44 @@ fn a_wrong_place_and_a_refused_edit_are_counted() {
     assert_eq!(lines(project.run(&args).assert_ok()).pop(), Some(recorded));
     let row = run(&[("clarify_user", json!({"question": "Which one?"}))], &["--attempts", "1"]);
     assert_eq!((row["asked"]["hits"].as_u64(), row["calls"].as_u64()), (Some(1), Some(1)));
+}
+
+#[test]
+fn each_model_runs_with_each_form_of_tool_calls() {
+    let project = Project::new(&[("own.toml", OWN.as_bytes())]);
+    // A model that writes a call only where the server forces it to.
+    let call =
+        json!({ "tool": "edit_file", "arguments": { "file_path": "a.txt", "old_string": "two", "new_string": "2" } });
+    let (url, _requests) = answer_each(move |request| {
+        let text = match (request.contains("json_schema"), request.contains("Result of edit_file")) {
+            (false, _) => "I would change the second line.".to_owned(),
+            (true, false) => call.to_string(),
+            (true, true) => json!({ "answer": "Done." }).to_string(),
+        };
+        let chunk = json!({ "choices": [{ "index": 0, "delta": { "content": text }, "finish_reason": "stop" }] });
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        format!("{head}data: {chunk}\n\ndata: [DONE]\n\n")
+    });
+    let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
+    let options = ["eval", "own.toml", "--output", "jsonl", "--attempts", "1"];
+    let forms = ["--model", "openai_compatible:m", "--tool-calls", "native", "--tool-calls", "constrained"];
+    let outcome = project.run_with(&[&options[..], &forms, &["--record", "runs"]].concat(), &variables);
+    let rows =
+        |outcome: &Outcome| -> Vec<Value> { lines(outcome).into_iter().filter(|line| line["type"] == "row").collect() };
+    let found = rows(outcome.assert_ok());
+    let measures = found.iter().map(|row| (&row["tool_calls"], &row["valid_calls"]["total"], &row["solved"]["hits"]));
+    let expected = [(json!("native"), json!(0), json!(0)), (json!("constrained"), json!(1), json!(1))];
+    assert_eq!(measures.collect::<Vec<_>>(), expected.iter().map(|(a, b, c)| (a, b, c)).collect::<Vec<_>>());
+    // Each form has a recording of its own, and the recording knows its form.
+    let names: Vec<String> =
+        ["native", "constrained"].map(|form| format!("runs/openai_compatible_m+{form}.json")).into();
+    assert!(names.iter().all(|name| project.path(name).is_file()), "{names:?}");
+    let mut replayed = rows(project.run(&[&options[..], &["--replay", "runs"]].concat()).assert_ok());
+    replayed.reverse();
+    assert_eq!(replayed, found);
+    let controls = project.run(&["eval", "own.toml", "--model", "reference", "--tool-calls", "constrained"]);
+    assert_eq!(controls.status, 2, "{}", controls.stderr);
+    assert!(controls.stderr.contains("reference has its own form of tool calls"), "{}", controls.stderr);
 }
 
 #[test]

@@ -70,7 +70,12 @@ impl Server {
 
     /// Runs a job in a new session until it waits or ends; returns the session and the state of the job.
     pub(crate) fn run(&self, instruction: &str) -> (String, Value) {
-        let session = self.ok("POST", "/api/agent/sessions", &json!({}));
+        self.run_in(&json!({}), instruction)
+    }
+
+    /// The same in a session with these settings.
+    pub(crate) fn run_in(&self, settings: &Value, instruction: &str) -> (String, Value) {
+        let session = self.ok("POST", "/api/agent/sessions", settings);
         let session = session["session_id"].as_str().unwrap().to_owned();
         let body = json!({ "session_id": session, "instruction": instruction });
         let job = self.ok("POST", "/api/agent/run", &body)["job_id"].as_str().unwrap().to_owned();

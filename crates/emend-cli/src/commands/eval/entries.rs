@@ -14,7 +14,7 @@ use emend_llm::Shared;
 use crate::args::{Entrant, EvalArgs};
 use crate::failure::Failure;
 use crate::provider::OwnResponses;
-use crate::settings::{EditsName, Model, ProfileName, Settings};
+use crate::settings::{EditsName, Model, ProfileName, Settings, ToolCalls};
 
 /// An agent of the comparison.
 #[derive(Clone)]
@@ -22,6 +22,7 @@ pub(super) struct Entry {
     pub(super) contestant: Contestant,
     entrant: Entrant,
     edits: Option<EditsName>,
+    tool_calls: Option<ToolCalls>,
     /// The recording that responds in its place.
     recording: Option<Arc<Recording>>,
 }
@@ -49,9 +50,10 @@ impl Entry {
         })
     }
 
-    /// Sets model, edit tools and profile.
+    /// Sets model, edit tools, form of tool calls and profile.
     pub(super) fn apply(&self, settings: &mut Settings) {
         settings.edits.value = self.edits;
+        settings.tool_calls.value = self.tool_calls.unwrap_or_default();
         match &self.entrant {
             Entrant::Model(model) => settings.model.value = Some(model.clone()),
             // Their calls have the canonical names of tools. The model is not asked.
@@ -72,32 +74,44 @@ pub(super) fn entries(args: &EvalArgs, set: &TaskSet) -> Result<Vec<Entry>, Fail
         [] => vec![Entrant::Model(Model::Offline)],
         models => models.to_vec(),
     };
+    let edits = each_or_none(&args.edits);
+    let tool_calls = each_or_none(&args.tool_calls);
     let mut entries = Vec::new();
     for entrant in models {
-        let edits: Vec<Option<EditsName>> = match args.edits.as_slice() {
-            [] => vec![None],
-            edits => edits.iter().copied().map(Some).collect(),
-        };
-        for edits in edits {
-            if matches!(entrant, Entrant::Control(_)) && edits.is_some_and(|edits| edits != EditsName::Own) {
-                let message = format!("{entrant} has its own edit tools; leave out --edits, or run it by itself");
-                return Err(Failure::new(Code::InvalidArgument, message));
-            }
-            let contestant = Contestant { model: entrant.to_string(), edits: edits.map(name) };
-            let recording = match &args.replay {
-                Some(directory) => {
-                    let file = Recording::file_name(&contestant.model, contestant.edits.as_deref());
-                    Some(Arc::new(load(&directory.join(file), set)?))
+        for (edits, tool_calls) in edits.iter().flat_map(|edits| tool_calls.iter().map(move |calls| (*edits, *calls))) {
+            if matches!(entrant, Entrant::Control(_)) {
+                let own = |what: &str, option: &str| {
+                    let message = format!("{entrant} has its own {what}; leave out {option}, or run it by itself");
+                    Failure::new(Code::InvalidArgument, message)
+                };
+                if edits.is_some_and(|edits| edits != EditsName::Own) {
+                    return Err(own("edit tools", "--edits"));
                 }
+                if tool_calls.is_some() {
+                    return Err(own("form of tool calls", "--tool-calls"));
+                }
+            }
+            let (model, names) = (entrant.to_string(), (edits.map(name), tool_calls.map(name)));
+            let contestant = Contestant { model, edits: names.0, tool_calls: names.1 };
+            let recording = match &args.replay {
+                Some(directory) => Some(Arc::new(load(&directory.join(Recording::file_name(&contestant)), set)?)),
                 None => None,
             };
-            let entry = Entry { contestant, entrant: entrant.clone(), edits, recording };
+            let entry = Entry { contestant, entrant: entrant.clone(), edits, tool_calls, recording };
             if !entries.iter().any(|other: &Entry| other.contestant == entry.contestant) {
                 entries.push(entry);
             }
         }
     }
     Ok(entries)
+}
+
+/// Returns the values of an option that may be given several times; without values the usual one.
+fn each_or_none<T: Copy>(values: &[T]) -> Vec<Option<T>> {
+    match values {
+        [] => vec![None],
+        values => values.iter().copied().map(Some).collect(),
+    }
 }
 
 /// Returns an agent for each recording in a directory, by file name.
@@ -115,8 +129,10 @@ fn recordings(directory: &Path, set: &TaskSet) -> Result<Vec<Entry>, Failure> {
         let wrong = |what: String| Failure::new(Code::Configuration, format!("{}: {what}", file.display()));
         let entrant = recording.model.parse().map_err(wrong)?;
         let edits = recording.edits.as_deref().map(|edits| EditsName::from_str(edits, false)).transpose();
-        let contestant = Contestant { model: recording.model.clone(), edits: recording.edits.clone() };
-        Ok(Entry { contestant, entrant, edits: edits.map_err(wrong)?, recording: Some(Arc::new(recording)) })
+        let tool_calls = recording.tool_calls.as_deref().map(|calls| ToolCalls::from_str(calls, false)).transpose();
+        let contestant = recording.contestant();
+        let (edits, tool_calls) = (edits.map_err(wrong)?, tool_calls.map_err(wrong)?);
+        Ok(Entry { contestant, entrant, edits, tool_calls, recording: Some(Arc::new(recording)) })
     };
     files.iter().map(entry).collect()
 }
@@ -134,9 +150,9 @@ fn load(file: &Path, set: &TaskSet) -> Result<Recording, Failure> {
     Ok(recording)
 }
 
-/// Returns the name of edit tools as `--edits` takes it.
-fn name(edits: EditsName) -> String {
-    edits.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+/// Returns the name of a value as its option takes it.
+fn name(value: impl clap::ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// Returns the provider's name of an agent's model, for prices.

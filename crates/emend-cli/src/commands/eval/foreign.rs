@@ -1,6 +1,6 @@
 //! Scores runs of another host, such as a page, and checks its requests against the recordings.
 //!
-//! The file has one JSON object per line: `model`, `edits`, `task`, and `attempts` with `message`, `events`, `files`,
+//! The file has one JSON object per line: `model`, `edits`, `tool_calls`, `task`, and `attempts` with `message`, `events`, `files`,
 //! `user_edit_made` and `requests` (`url`, `body`) each.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::path::Path;
 use emend_agent::error_code::Code;
 use emend_eval::judge::{judge, second_message};
 use emend_eval::run_log::RunLog;
-use emend_eval::score::{Attempt, TaskResult};
+use emend_eval::score::{Attempt, Contestant, TaskResult};
 use emend_eval::task::{Goal, TaskSet};
 use emend_eval::tree::Tree;
 use emend_llm::cassette::{Player, PlayerOptions};
@@ -26,6 +26,8 @@ use crate::failure::Failure;
 struct ForeignTask {
     model: String,
     edits: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<String>,
     task: String,
     attempts: Vec<ForeignAttempt>,
 }
@@ -52,7 +54,9 @@ pub(super) fn judged(file: &Path, set: &TaskSet, entries: &[Entry]) -> Result<Ve
     let mut outcomes = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let run: ForeignTask = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
-        let is_same = |entry: &&Entry| entry.contestant.model == run.model && entry.contestant.edits == run.edits;
+        let contestant =
+            Contestant { model: run.model.clone(), edits: run.edits.clone(), tool_calls: run.tool_calls.clone() };
+        let is_same = |entry: &&Entry| entry.contestant == contestant;
         let entry = entries.iter().find(is_same);
         let entry = entry.ok_or_else(|| wrong(format!("there is no recording of {}", run.model)))?;
         outcomes.push(outcome(run, set, entry, &wrong)?);

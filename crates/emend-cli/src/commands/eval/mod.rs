@@ -164,9 +164,10 @@ fn record(directory: &Path, set: &TaskSet, entries: &[Entry], outcomes: &[Outcom
             set: (set.name.clone(), set.digest.clone()),
             model: entry.contestant.model.clone(),
             edits: entry.contestant.edits.clone(),
+            tool_calls: entry.contestant.tool_calls.clone(),
             tasks: of_entry.filter_map(task).collect(),
         };
-        let path = directory.join(Recording::file_name(&recording.model, recording.edits.as_deref()));
+        let path = directory.join(Recording::file_name(&entry.contestant));
         std::fs::write(&path, recording.to_json()).map_err(|error| failed(&path, error))?;
     }
     Ok(())
