@@ -29,7 +29,7 @@ use crate::elsewhere;
 use crate::failure::Failure;
 use crate::place::{Place, Start};
 #[cfg(all(unix, feature = "postgres"))]
-use crate::shared_root::{SharedRoot, SharedSaver, TakeTurns};
+use crate::shared_root::{Present, SharedRoot, SharedSaver, TakeTurns};
 use crate::visible;
 use crate::wrap::folded;
 
@@ -356,13 +356,15 @@ impl Project {
         let document = Arc::new(SharedDocument::new(Arc::clone(&state), WORKSPACE_DOCUMENT));
         let recovering = Self::environment(place.root())?;
         let under_way = environment.under_way();
-        let gate = SharedRoot::new(turns, Arc::clone(&document), Arc::clone(&state), recovering, under_way);
+        let present = Present::default();
+        let (turned, known) = (Arc::clone(&document), present.clone());
+        let gate = SharedRoot::new(turns, turned, Arc::clone(&state), recovering, under_way, known);
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let environment = indexed(environment, &state, &options);
         let environment: Shared<dyn ExecutionEnvironment> = Shared::new(environment.with_journal(own));
         let environment = if options.read_only { Shared::new(ReadOnly::new(environment)) } else { environment };
         let workspace = Workspace::new(environment, options.mode, Shared::clone(&clock))
-            .with_saver(Shared::new(SharedSaver(document)))
+            .with_saver(Shared::new(SharedSaver(document, present)))
             .with_gate(Shared::new(gate));
         workspace.refresh().await.map_err(|error| Failure::new(error.code(), error.to_string()))?;
         let workspace = Shared::new(workspace);

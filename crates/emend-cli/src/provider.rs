@@ -150,7 +150,7 @@ pub(crate) fn select_own(
         }
     };
     let (transport, recorder) = recorded_to(record, transport, project);
-    let mut provider = keyless(api, &transport);
+    let mut provider = keyless(api, &transport, &model);
     let offline = model == offline::MODEL;
     if settings.tool_calls.value == ToolCalls::Constrained && !offline {
         provider = Shared::new(ConstrainedTools::new(provider));
@@ -167,11 +167,11 @@ fn open(name: &Model, record: Record<'_>, project: &Project) -> Result<SelectedM
     };
     let (transport, recorder) = recorded_to(record, transport, project);
     let (provider, model) = match name {
-        Model::Offline => (keyless(Api::AnthropicMessages, &transport), offline::MODEL.to_owned()),
+        Model::Offline => (keyless(Api::AnthropicMessages, &transport, offline::MODEL), offline::MODEL.to_owned()),
         Model::Remote { provider, model } => (remote(provider, &transport)?, model.clone()),
         Model::Cassette(path) => {
             let (api, model) = recorded(&load(path)?);
-            (keyless(api, &transport), model)
+            (keyless(api, &transport, &model), model)
         }
     };
     let offline = model == offline::MODEL;
@@ -209,8 +209,10 @@ fn recorded_to(
 }
 
 /// Returns a provider for the offline model and for recordings. They need no API key, but the adapters want one.
-fn keyless(api: Api, transport: &Shared<dyn Transport>) -> Shared<dyn Provider> {
-    let config = Config { api_key: "none".to_owned(), ..Config::default() };
+fn keyless(api: Api, transport: &Shared<dyn Transport>, model: &str) -> Shared<dyn Provider> {
+    // The offline model has the wire format of another provider, and is none of its models.
+    let name = (model == offline::MODEL).then(|| offline::MODEL.to_owned());
+    let config = Config { api_key: "none".to_owned(), name, ..Config::default() };
     Shared::new(HttpProvider::new(api.adapter(config), Shared::clone(transport)))
 }
 

@@ -1,15 +1,21 @@
 //! A project that several servers change in turn: each turn reads the line logs of the others first.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use emend_agent::environment::EnvError;
 use emend_agent::workspace::{Missed, RootEntry, RootGate, RootRight, SaveSnapshot, Snapshot};
 use emend_host::{ChangeLock, LocalEnvironment, SharedDocument, StateDir, UnderWay};
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 
+/// The turn of this server, until it is dropped.
+pub(crate) trait TurnOfRoot: MaybeSend + MaybeSync {
+    /// Returns whether no other server can have its turn. One that was paused or cut off loses it.
+    fn is_held(&self) -> bool;
+}
+
 /// Orders servers on several computers. A lost claim gets no turn.
 pub(crate) trait TakeTurns: MaybeSend + MaybeSync {
-    fn turn<'a>(&'a self, claim: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn RootRight>, EnvError>>;
+    fn turn<'a>(&'a self, claim: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn TurnOfRoot>, EnvError>>;
 }
 
 /// The gate of a root. Servers on one computer also lock a file, because a connection to the database can break during
@@ -23,10 +29,38 @@ pub(crate) struct SharedRoot {
     /// The changes of files that are under way in the project.
     under_way: UnderWay,
     claim: Option<String>,
+    present: Present,
+}
+
+struct Held {
+    lock: ChangeLock,
+    turn: Box<dyn TurnOfRoot>,
+}
+
+/// The right that was given last, for checks of it at the last moment before a change.
+#[derive(Clone, Default)]
+pub(crate) struct Present(Arc<Mutex<Weak<Held>>>);
+
+impl Present {
+    fn set(&self, held: &Arc<Held>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(held);
+    }
+
+    /// Refuses a change of a server that was paused or cut off during its turn: another one may have had turns since.
+    fn check(&self) -> Result<(), EnvError> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        match held {
+            Some(held) if !(held.lock.is_current() && held.turn.is_held()) => {
+                let reason = "this server stood still, and others have gone on; nothing was changed, try again";
+                Err(EnvError::Io { path: "the project".to_owned(), reason: reason.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 struct Right {
-    held: Option<(ChangeLock, Box<dyn RootRight>)>,
+    held: Option<Arc<Held>>,
     under_way: UnderWay,
 }
 
@@ -46,8 +80,9 @@ impl SharedRoot {
         state: Arc<StateDir>,
         environment: LocalEnvironment,
         under_way: UnderWay,
+        present: Present,
     ) -> Self {
-        Self { turns, document, state, environment: Arc::new(environment), under_way, claim: None }
+        Self { turns, document, state, environment: Arc::new(environment), under_way, claim: None, present }
     }
 }
 
@@ -63,7 +98,9 @@ impl RootGate for SharedRoot {
             self.environment.recover_servers(&self.state).map_err(failed)?;
             let unread = self.document.read(reload).map_err(failed)?;
             let missed = Missed { whole: unread.whole, later: unread.later };
-            let right = Right { held: Some((lock, turn)), under_way: self.under_way.clone() };
+            let held = Arc::new(Held { lock, turn });
+            self.present.set(&held);
+            let right = Right { held: Some(held), under_way: self.under_way.clone() };
             Ok(RootEntry { missed, right: Box::new(right) })
         })
     }
@@ -73,11 +110,12 @@ impl RootGate for SharedRoot {
     }
 }
 
-/// Appends the line logs to the shared document.
-pub(crate) struct SharedSaver(pub(crate) Arc<SharedDocument>);
+/// Appends the line logs to the shared document, which comes directly before each change of files.
+pub(crate) struct SharedSaver(pub(crate) Arc<SharedDocument>, pub(crate) Present);
 
 impl SaveSnapshot for SharedSaver {
     fn save(&self, changes: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), EnvError> {
+        self.1.check()?;
         self.0.append(changes, whole).map_err(failed)
     }
 }

@@ -3,8 +3,9 @@
 //! The system ends a lock with its process, so a killed server leaves nothing locked.
 
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use emend_agent::environment::EnvError;
@@ -30,10 +31,53 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Time between two tries in milliseconds. Servers also take turns in the database, so a second try is rare.
 const STEP_MS: u64 = 2;
 
+/// Time to wait for a server that changes files before a look whether its process stands still.
+const STALL: Duration = Duration::from_millis(500);
+
 /// The right of one server to change the files of a project and the shared documents, until it is dropped.
 #[derive(Debug)]
 pub struct ChangeLock {
     file: File,
+    path: PathBuf,
+}
+
+impl ChangeLock {
+    /// Returns whether the lock was not taken over while this process stood still.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        is_same(&self.file, &self.path)
+    }
+}
+
+#[cfg(unix)]
+fn is_same(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let (Ok(own), Ok(there)) = (file.metadata(), fs::metadata(path)) else { return false };
+    (own.dev(), own.ino()) == (there.dev(), there.ino())
+}
+
+/// No lock is taken over where processes cannot be looked at.
+#[cfg(not(unix))]
+fn is_same(_file: &File, _path: &Path) -> bool {
+    true
+}
+
+/// Returns this process as it is written into its lock: its number, and where that number is valid.
+fn own_name() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        format!("{} {} {}", std::process::id(), boot.trim(), space.display())
+    })
+}
+
+/// Returns whether the process that holds a lock is stopped, and so does not end its change.
+fn is_stopped(path: &Path) -> bool {
+    let (own, holder) = (own_name(), fs::read_to_string(path).unwrap_or_default());
+    let (Some((_, here)), Some((pid, there))) = (own.split_once(' '), holder.split_once(' ')) else { return false };
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    here == there && stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
 }
 
 impl Drop for ChangeLock {
@@ -44,7 +88,8 @@ impl Drop for ChangeLock {
 }
 
 impl StateDir {
-    /// Waits until no other server changes the project.
+    /// Waits until no other server changes the project. The lock of a stopped process is taken over: the caller must have
+    /// the turn in the database, and the stopped process must ask [`ChangeLock::is_current`] before it goes on.
     ///
     /// # Errors
     ///
@@ -52,13 +97,37 @@ impl StateDir {
     pub async fn change_lock(&self) -> Result<ChangeLock, EnvError> {
         let path = self.directory().join(CHANGES);
         let failed = |reason: String| EnvError::Io { path: path.display().to_string(), reason };
-        let opened = File::options().create(true).truncate(false).write(true).open(&path);
-        let file = opened.map_err(|error| failed(error.to_string()))?;
-        let begun = Instant::now();
+        let open = |path: &Path| File::options().create(true).truncate(false).write(true).open(path);
+        let named = |file: File| {
+            let lock = ChangeLock { file, path: path.clone() };
+            let written = lock.file.set_len(0).and_then(|()| (&lock.file).write_all(own_name().as_bytes()));
+            written.map(|()| lock)
+        };
+        let (begun, mut looked) = (Instant::now(), Instant::now());
+        let mut file = open(&path).map_err(|error| failed(error.to_string()))?;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(ChangeLock { file }),
-                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => SystemClock.sleep(STEP_MS).await,
+                Ok(()) if is_same(&file, &path) => return named(file).map_err(|error| failed(error.to_string())),
+                // It was taken over meanwhile.
+                Ok(()) => file = open(&path).map_err(|error| failed(error.to_string()))?,
+                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                    if looked.elapsed() > STALL {
+                        looked = Instant::now();
+                        if is_stopped(&path) {
+                            // Others wait for a file with this name: it is locked before they see it.
+                            let new = path.with_extension(format!("lock.{}", std::process::id()));
+                            let taken = open(&new).and_then(|file| {
+                                file.lock()?;
+                                fs::rename(&new, &path)?;
+                                Ok(file)
+                            });
+                            file = taken.map_err(|error| failed(error.to_string()))?;
+                            return named(file).map_err(|error| failed(error.to_string()));
+                        }
+                        file = open(&path).map_err(|error| failed(error.to_string()))?;
+                    }
+                    SystemClock.sleep(STEP_MS).await;
+                }
                 Err(error) => return Err(failed(error.to_string())),
             }
         }
@@ -148,5 +217,42 @@ mod tests {
         assert!(tried());
         drop((first, second));
         StateDir::open_in(&home, &root).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_lock_of_a_stopped_process_is_taken_over() {
+        use std::process::Command;
+
+        let around = TempDir::new().unwrap();
+        let (home, root) = (around.path().join("home"), around.path().join("project"));
+        fs::create_dir(&root).unwrap();
+        let state = StateDir::open_as(&home, &root, true).unwrap();
+        let held = block_on(state.change_lock()).unwrap();
+        let path = state.directory().join(CHANGES);
+        let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+        // As if the other process had the lock.
+        let name = format!("{} {}", other.id(), own_name().split_once(' ').unwrap().1);
+        fs::write(&path, &name).unwrap();
+        let wait = || {
+            let taken = std::pin::pin!(state.change_lock());
+            let late = std::pin::pin!(SystemClock.sleep(2_500));
+            match block_on(futures::future::select(taken, late)) {
+                futures::future::Either::Left((taken, _)) => Some(taken.unwrap()),
+                futures::future::Either::Right(_) => None,
+            }
+        };
+        let while_it_runs = wait().is_some();
+        let stopped = Command::new("kill").args(["-STOP", &other.id().to_string()]).status();
+        let taken = wait();
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(stopped.unwrap().success() && !while_it_runs, "a living process keeps its lock");
+        let taken = taken.expect("the lock of the stopped process");
+        assert!(taken.is_current() && !held.is_current());
+        drop(held);
+        assert!(taken.is_current() && wait().is_none(), "the end of the old lock frees nothing");
+        drop(taken);
+        assert!(wait().unwrap().is_current());
     }
 }

@@ -8,12 +8,13 @@ use tokio_postgres::Client;
 use crate::error::OpenError;
 
 /// Steps from each version to the next.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("sql/001-service.sql"),
     include_str!("sql/002-canvas.sql"),
     include_str!("sql/003-jobs.sql"),
     include_str!("sql/004-servers.sql"),
     include_str!("sql/005-job-runs.sql"),
+    include_str!("sql/006-locks.sql"),
 ];
 
 /// Version of Absurd, the engine of jobs.

@@ -519,7 +519,7 @@ export interface EventRecord {
   data: Record<string, unknown>;
   /** Id of the job, if the event belongs to one. */
   job_id?: string | null | undefined;
-  /** Position among the events of all sessions: increases, starts at 1, without gaps. */
+  /** Position among the events of all sessions: increases, starts at 1, without gaps except those of deleted sessions. */
   seq: number;
   /** Id of the session. */
   session_id: string;

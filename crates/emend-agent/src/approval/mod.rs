@@ -65,6 +65,21 @@ pub enum Approval {
     },
 }
 
+/// A permission for the rest of a session: for a command in a directory, for a tool on some files, or for all calls of a
+/// tool without commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Canonical name of the tool.
+    pub tool: String,
+    /// The command line, if the tool runs one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The directory of the command; or the files, if the rule that asks is about some files only: the user saw these and
+    /// no others.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub scope: Value,
+}
+
 /// The outcome of an approval request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

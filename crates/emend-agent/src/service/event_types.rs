@@ -94,7 +94,7 @@ pub const EVENT_TYPES: &[EventType] = &[
     row(
         "tool.call.completed",
         "TOOL_CALL_END",
-        "A tool call ended. `tool_call_id`, `name`, `tool` (the same name), `ok`, `result`, `error`, `output` (at most 4,000 characters; `output_cut` says so; one of more than 64 KiB is kept whole, and `output_ref` names it), `duration_ms`.",
+        "A tool call ended. `tool_call_id`, `name`, `tool` (the same name), `ok`, `result`, `error`, `output` (whole up to 64 KiB; of a longer one the first 4,000 characters, `output_cut` is true, `output_bytes` has the length, and `output_ref` names the whole), `result_cut` (true if long texts or lists of `result` are cut), `duration_ms`.",
     ),
     row(
         "approval.requested",

@@ -30,10 +30,24 @@ pub struct Woken {
     pub sessions: Option<Vec<String>>,
     /// Whether jobs may wait for a server.
     pub has_work: bool,
+    /// Whether [`Jobs::untold`] may have changed.
+    pub has_untold: bool,
+}
+
+/// Counts of changes that no event tells, by all servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Untold {
+    /// Changes of files by the user.
+    pub n_edits: u64,
+    /// Removed sessions.
+    pub n_removed: u64,
 }
 
 /// A lock that ends when it is dropped.
-pub trait Held: MaybeSend + MaybeSync {}
+pub trait Held: MaybeSend + MaybeSync {
+    /// Returns the name under which a commit proves that the lock was not taken over meanwhile.
+    fn proof(&self) -> String;
+}
 
 /// The jobs of a service.
 pub trait Jobs: MaybeSend + MaybeSync {
@@ -95,7 +109,25 @@ pub trait Jobs: MaybeSend + MaybeSync {
         Box::pin(std::future::pending())
     }
 
-    /// Waits until no other server changes a session.
+    /// Tells the other servers that the user changed files and that no event says so.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn tell_edit(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Returns the changes so far that no event tells.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn untold(&self) -> BoxFuture<'_, Result<Untold, StoreError>> {
+        Box::pin(std::future::ready(Ok(Untold::default())))
+    }
+
+    /// Waits until no other server changes a session, or until one that does has stopped to renew its lock.
     ///
     /// # Errors
     ///

@@ -35,11 +35,11 @@ impl Inner {
     ) -> ApiResult<(R, Committed)> {
         let slot = self.slot(session_id);
         let _order = slot.order.lock().await;
-        let _everywhere = self.lock_everywhere(session_id).await?;
+        let everywhere = self.lock_everywhere(session_id).await?;
         let mut session = self.session(session_id).await?;
         let mut changes = Changes::default();
         let result = change(&mut session, &mut changes)?;
-        let committed = self.commit(session, Vec::new(), changes).await?;
+        let committed = self.commit(session, Vec::new(), changes, everywhere.as_deref()).await?;
         Ok((result, committed))
     }
 
@@ -52,19 +52,19 @@ impl Inner {
         let session_id = self.job(job_id).await?.session_id;
         let slot = self.slot(&session_id);
         let _order = slot.order.lock().await;
-        let _everywhere = self.lock_everywhere(&session_id).await?;
+        let everywhere = self.lock_everywhere(&session_id).await?;
         // Read again: the job may have changed while this waited.
         let mut job = self.job(job_id).await?;
         let mut session = self.session(&session_id).await?;
         let mut changes = Changes::default();
         let result = change(&mut session, &mut job, &mut changes)?;
-        let committed = self.commit(session, vec![job], changes).await?;
+        let committed = self.commit(session, vec![job], changes, everywhere.as_deref()).await?;
         Ok((result, committed))
     }
 
     /// Stores a new session.
     pub(super) async fn add_session(&self, session: SessionRecord, changes: Changes) -> ApiResult<Committed> {
-        self.commit(session, Vec::new(), changes).await
+        self.commit(session, Vec::new(), changes, None).await
     }
 
     /// Stores a new job. If `change` fails, nothing is stored.
@@ -76,7 +76,7 @@ impl Inner {
     ) -> ApiResult<Committed> {
         let slot = self.slot(session_id);
         let _order = slot.order.lock().await;
-        let _everywhere = self.lock_everywhere(session_id).await?;
+        let everywhere = self.lock_everywhere(session_id).await?;
         let mut session = self.session(session_id).await?;
         if self.shared_jobs().is_some() {
             // Another server may have started a job since this one looked, or this one.
@@ -88,7 +88,7 @@ impl Inner {
         }
         let mut changes = Changes::default();
         change(&mut session, &job, &mut changes)?;
-        self.commit(session, vec![job], changes).await
+        self.commit(session, vec![job], changes, everywhere.as_deref()).await
     }
 
     /// Reads the line logs of other servers, if several share the jobs. Absent in a browser, where no server is.
@@ -134,7 +134,13 @@ impl Inner {
         self.workspace.pending_files(runs).into_iter().map(|path| path.to_string()).collect()
     }
 
-    async fn commit(&self, mut session: SessionRecord, jobs: Vec<JobRecord>, changes: Changes) -> ApiResult<Committed> {
+    async fn commit(
+        &self,
+        mut session: SessionRecord,
+        jobs: Vec<JobRecord>,
+        changes: Changes,
+        everywhere: Option<&dyn Held>,
+    ) -> ApiResult<Committed> {
         let at = self.now();
         session.updated_at = at;
         let commit = Commit {
@@ -147,7 +153,9 @@ impl Inner {
             events_per_job_max: self.limits.max_events_per_job,
             // Shared jobs: the store then checks that no other server has changed the session meanwhile.
             work: if self.shared_jobs().is_some() {
-                Some(changes.work.unwrap_or_default())
+                let mut work = changes.work.unwrap_or_default();
+                work.lock = everywhere.map(Held::proof);
+                Some(work)
             } else {
                 changes.work.filter(|_| self.recorded_jobs().is_some())
             },
@@ -243,6 +251,7 @@ impl Inner {
             None => Session::with_id(options, id.clone()).with_store(store),
         };
         session.restore_reads();
+        session.restore_grants(record.grants.clone());
         gate.watch(&session);
         let notes = has_canvas.then(Shared::default);
         let agent = Agent { session, desk, routes, steps, notes, mode };

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::api::{ApiError, ApiResult};
 use super::driver::{first_message, spawn, start_waiting, title_of};
 use super::inner::Inner;
-use super::jobs::{Claim, Jobs, Woken};
+use super::jobs::{Claim, Jobs, Untold, Woken};
 use super::records::{JobControl, JobRecord, SessionRecord};
 use super::slot::Running;
 use super::store::Work;
@@ -30,6 +30,7 @@ pub(super) async fn serve(inner: Shared<Inner>, jobs: Shared<dyn Jobs>) {
     let mut has_work = true;
     let mut looked_at = inner.clock.now_ms();
     let looking = Shared::new(());
+    let hearing = Shared::new(futures::lock::Mutex::new(jobs.untold().await.ok()));
     while !*inner.is_closing.lock() {
         let freed = inner.freed.listen();
         if has_work {
@@ -39,6 +40,11 @@ pub(super) async fn serve(inner: Shared<Inner>, jobs: Shared<dyn Jobs>) {
             Either::Left((woken, _)) => {
                 inner.hub.notify();
                 look_after(&inner, &woken).await;
+                if woken.has_untold {
+                    let (owned, jobs, hearing) = (Shared::clone(&inner), Shared::clone(&jobs), Shared::clone(&hearing));
+                    // A task of its own, because it waits for the turn of another server.
+                    inner.host.spawn(Box::pin(async move { hear(&owned, &jobs, &hearing).await }));
+                }
                 woken.has_work
             }
             Either::Right(_) => true,
@@ -50,6 +56,23 @@ pub(super) async fn serve(inner: Shared<Inner>, jobs: Shared<dyn Jobs>) {
             look(&inner, Shared::clone(&looking));
         }
     }
+}
+
+/// Tells the clients of this server what other servers did without an event. `heard` is what was told, and `None` before
+/// the first call.
+async fn hear(inner: &Shared<Inner>, jobs: &Shared<dyn Jobs>, heard: &futures::lock::Mutex<Option<Untold>>) {
+    let mut heard = heard.lock().await;
+    // A database that cannot be read now is read at the next wake-up.
+    let Ok(now) = jobs.untold().await else { return };
+    let Some(before) = heard.replace(now).filter(|before| *before != now) else { return };
+    if now.n_edits > before.n_edits && inner.workspace.refresh().await.is_err() {
+        *heard = Some(before);
+        return;
+    }
+    inner.hub.announce(|state| {
+        state.revision = state.revision.max(inner.workspace.revision());
+        state.n_deleted_sessions += now.n_removed.saturating_sub(before.n_removed);
+    });
 }
 
 /// Starts instructions that wait without a server: one that was killed between two jobs has not started the second.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::checkpoint_bodies::{RollbackBody, RolledBackFileBody};
 use super::time::Timestamp;
+use crate::approval::Grant;
 
 /// Whether a session is in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -251,6 +252,10 @@ pub struct SessionRecord {
     /// Workspace revision up to which the model was told the user's decisions; absent before the first job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_revision: Option<u64>,
+    /// What the user always allows in this session. Another server, or the next process, reads it here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(ignore))]
+    pub grants: Vec<Grant>,
     /// The last rewind, as long as it can be undone: until the next job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewound: Option<Rewound>,
@@ -265,10 +270,10 @@ pub struct SessionRecord {
 }
 
 impl SessionRecord {
-    /// Returns the record without what is being carried out, as replies show it.
+    /// Returns the record without what is only for the service, as replies show it.
     #[must_use]
     pub fn shown(self) -> Self {
-        Self { rewinding: None, rolling_back: None, ..self }
+        Self { grants: Vec::new(), rewinding: None, rolling_back: None, ..self }
     }
 }
 
@@ -576,7 +581,7 @@ impl JobRecord {
 pub struct EventRecord {
     /// Position in the session: starts at 1 and increases by 1 without gaps.
     pub cursor: u64,
-    /// Position among the events of all sessions: increases, starts at 1, without gaps.
+    /// Position among the events of all sessions: increases, starts at 1, without gaps except those of deleted sessions.
     pub seq: u64,
     /// Type, for example `tool.call.completed`.
     #[serde(rename = "type")]

@@ -380,6 +380,10 @@ async fn store_events(inner: &Inner, task: &Task, agent: &Agent, batch: Batch<'_
                 job.runs.push(run_id);
             }
             end.runs.clone_from(&job.runs);
+            // Stored with the event that tells the decision, so that no server asks again.
+            let mut granted = agent.session.grants();
+            granted.retain(|grant| !session.grants.contains(grant));
+            session.grants.append(&mut granted);
             for route in agent.routes.take() {
                 changes.event(job, "provider.selected", serde_json::to_value(route).unwrap_or_default());
             }

@@ -114,6 +114,10 @@ impl Inner {
         self.store.save_edits().await?;
         if !is_told {
             self.hub.announce(|state| state.revision = self.workspace.revision());
+            if let Some(jobs) = self.shared_jobs() {
+                // The edit is made. Clients of other servers see it at the next change.
+                drop(jobs.tell_edit().await);
+            }
         }
         Ok(())
     }

@@ -67,7 +67,7 @@ impl Task {
 
     fn work_of(&self, change: Option<WorkChange>) -> Work {
         let claim = Some(self.claim.id.clone()).filter(|id| !id.is_empty());
-        Work { job_id: self.claim.task_id.clone(), claim, steps: Vec::new(), change }
+        Work { job_id: self.claim.task_id.clone(), claim, change, ..Work::default() }
     }
 
     /// Returns the change of the queue for a commit that ends the work with this state of the job.

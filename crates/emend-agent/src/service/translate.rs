@@ -4,8 +4,11 @@ use serde_json::{Value, json};
 
 use crate::event::{BudgetKind, ErrorInfo, EventKind};
 
-/// Maximum characters of a tool's output in an event. `output_ref` names the whole output.
-const OUTPUT_CHARS_MAX: usize = 4_000;
+/// Maximum bytes of a tool's output in an event. A longer output is kept apart, and `output_ref` names it.
+const OUTPUT_BYTES_MAX: usize = 64 << 10;
+
+/// Characters of a longer output, and of a longer text in the result of a tool, that an event shows.
+const CUT_CHARS: usize = 4_000;
 
 /// Returns type and data of the event of the service, or `None` for an event that has none: the service reports the start
 /// and the end of a job itself.
@@ -27,18 +30,27 @@ pub(super) fn translate(kind: &EventKind) -> Option<(&'static str, Value)> {
         EventKind::ToolCallEnd {
             call_id, tool_name, ok, output, output_ref, data, error_info, duration_ms, ..
         } => {
-            let cut = output.char_indices().nth(OUTPUT_CHARS_MAX).map(|(at, _)| &output[..at]);
+            let shown = if output.len() > OUTPUT_BYTES_MAX { first_chars(output) } else { output };
+            let is_cut = shown.len() < output.len();
+            let mut is_result_cut = false;
+            let result = summary(data, &mut is_result_cut);
             let mut completed = json!({
                 "tool_call_id": call_id,
                 "name": tool_name,
                 "tool": tool_name,
                 "ok": ok,
-                "result": summary(data),
+                "result": result,
                 "error": error_info.as_ref().map(error_data),
-                "output": cut.unwrap_or(output),
-                "output_cut": cut.is_some(),
+                "output": shown,
+                "output_cut": is_cut,
                 "duration_ms": duration_ms,
             });
+            if is_cut {
+                completed["output_bytes"] = json!(output.len());
+            }
+            if is_result_cut {
+                completed["result_cut"] = json!(true);
+            }
             if let Some(name) = output_ref {
                 completed["output_ref"] = json!(name);
             }
@@ -112,14 +124,25 @@ fn error_data(error: &ErrorInfo) -> Value {
     })
 }
 
-/// Returns the result of a tool without long texts: the conversation has them.
-fn summary(data: &Value) -> Value {
+fn first_chars(text: &str) -> &str {
+    text.char_indices().nth(CUT_CHARS).map_or(text, |(at, _)| &text[..at])
+}
+
+/// Returns the result of a tool without long texts and lists: the conversation has them. `is_cut` becomes true if something
+/// is left out.
+fn summary(data: &Value, is_cut: &mut bool) -> Value {
+    const ITEMS_MAX: usize = 200;
     match data {
-        Value::String(text) if text.chars().count() > OUTPUT_CHARS_MAX => {
-            Value::String(text.chars().take(OUTPUT_CHARS_MAX).collect())
+        Value::String(text) => {
+            let shown = first_chars(text);
+            *is_cut |= shown.len() < text.len();
+            Value::String(shown.to_owned())
         }
-        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), summary(value))).collect(),
-        Value::Array(items) => items.iter().take(200).map(summary).collect(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), summary(value, is_cut))).collect(),
+        Value::Array(items) => {
+            *is_cut |= items.len() > ITEMS_MAX;
+            items.iter().take(ITEMS_MAX).map(|item| summary(item, is_cut)).collect()
+        }
         other => other.clone(),
     }
 }

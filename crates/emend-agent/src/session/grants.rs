@@ -1,19 +1,9 @@
 //! The permissions that the user gave in a session, and the queue of approval requests.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
-
-/// A permission for the rest of the session: for a command in a directory, for a tool on some files, or for all calls of
-/// a tool without commands.
-#[derive(PartialEq, Eq)]
-pub(in crate::session) struct Grant {
-    pub(in crate::session) tool: String,
-    pub(in crate::session) command: Option<String>,
-    /// The directory of the command; or the files, if the rule that asks is about some files only: the user saw these and
-    /// no others.
-    pub(in crate::session) scope: Value,
-}
+use crate::approval::Grant;
+use crate::session::Session;
 
 /// The queue of approval requests and the permissions of the user. A session shares it with its subagents, because they
 /// have one user.
@@ -25,11 +15,29 @@ pub(in crate::session) struct Approvals {
 }
 
 impl Approvals {
+    fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(in crate::session) fn is_granted(&self, grant: &Grant) -> bool {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner).contains(grant)
+        self.grants().contains(grant)
     }
 
     pub(in crate::session) fn add(&self, grant: Grant) {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner).push(grant);
+        self.grants().push(grant);
+    }
+}
+
+/// For hosts that keep a session in a store of their own.
+impl Session {
+    /// Returns the permissions that the user gave for the rest of the session, oldest first.
+    #[must_use]
+    pub fn grants(&self) -> Vec<Grant> {
+        self.core.approvals.grants().clone()
+    }
+
+    /// Gives the session the permissions that the user gave to it in another process.
+    pub fn restore_grants(&self, known: Vec<Grant>) {
+        *self.core.approvals.grants() = known;
     }
 }

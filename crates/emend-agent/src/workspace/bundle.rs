@@ -9,7 +9,8 @@ use emend_edit::diff::LineKind;
 use emend_edit::line_log::{ChangeId, Hunk, HunkQuery, Origin, Proposal, ProposedLines, Status};
 use serde::Serialize;
 
-use super::review::run_names;
+use super::decisions::with_needed;
+use super::review::{pending, run_names};
 use super::state::{Entry, Workspace};
 use crate::environment::FilePath;
 
@@ -54,6 +55,10 @@ pub struct BundleHunk {
     pub removes_user_lines: bool,
     /// Whether the disk holds it although it is pending, because the user edited inside it.
     pub kept_by_user: bool,
+    /// Hunks of the review of all runs that are accepted with this one, at least in part: it is inside of edits of another
+    /// run, or replaces them. Its patch does not show those. Empty if the patch is all that its acceptance writes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// One edit of a proposal. Line numbers count the lines of the file before the runs: see
@@ -244,7 +249,9 @@ fn bundled(entry: &Entry, hunk: Hunk, origin: Origin, ids: &BTreeMap<ChangeId, V
             edit_ids.push(id.clone());
         }
     }
+    let needs = if origin == Origin::Agent { needed_with(entry, &hunk) } else { Vec::new() };
     BundleHunk {
+        needs,
         hunk_id: hunk_name(entry, &hunk),
         patch: patch_of(&hunk, false),
         accepted: match hunk.status {
@@ -258,6 +265,20 @@ fn bundled(entry: &Entry, hunk: Hunk, origin: Origin, ids: &BTreeMap<ChangeId, V
         removes_user_lines: hunk.removes_user_lines,
         kept_by_user: hunk.kept_by_user,
     }
+}
+
+/// Returns the hunks of all runs whose changes are accepted with those of a pending hunk.
+fn needed_with(entry: &Entry, hunk: &Hunk) -> Vec<String> {
+    if hunk.status != Status::Pending {
+        return Vec::new();
+    }
+    let needed = with_needed(&entry.log, hunk.change_ids.clone());
+    let others: Vec<&ChangeId> = needed.iter().filter(|id| !hunk.change_ids.contains(id)).collect();
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let hunks = pending(&entry.log, None).filter(|hunk| hunk.change_ids.iter().any(|id| others.contains(&id)));
+    hunks.map(|hunk| hunk_name(entry, &hunk)).collect()
 }
 
 /// Returns the id of a hunk in the whole workspace.

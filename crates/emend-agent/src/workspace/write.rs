@@ -143,12 +143,20 @@ impl Workspace {
             }
             // Saving compares a new log with the disk.
             let mut log = known.unwrap_or_else(|| self.state().new_log(before));
-            // A log of which several entries are not on the disk is not recognized after a crash.
-            for step in write.steps.iter().filter(|_| status == Status::Pending) {
-                let meta = ChangeMeta { edit: format!("{}/{}", meta.edit, step.name), ..meta.clone() };
-                record(&mut log, Origin::Agent, meta, step.text.as_deref(), status);
-            }
-            record(&mut log, Origin::Agent, meta.clone(), write.text.as_deref(), status);
+            #[cfg(not(target_family = "wasm"))]
+            let unwritten = (status == Status::Accepted && !log.pending().is_empty()).then(|| log.clone());
+            record_write(&mut log, &meta, &write, status);
+            // In a browser, all agents of a root are in one mode.
+            #[cfg(not(target_family = "wasm"))]
+            let status = match unwritten {
+                // An edit inside edits that wait for review waits with them: the disk has no pending edit of another agent.
+                Some(unwritten) if has_more_on_disk(&log, &unwritten) => {
+                    log = unwritten;
+                    record_write(&mut log, &meta, &write, Status::Pending);
+                    Status::Pending
+                }
+                _ => status,
+            };
             let origin = write.moved_from.as_ref();
             let moved_from = origin.and_then(|from| resolved.get(from).cloned());
             let is_unchanged = origin.is_some_and(|from| texts.get(from) == Some(&write.text));
@@ -513,6 +521,23 @@ pub(super) fn reject_unapproved(context: &WriteContext<'_>) -> Result<(), Worksp
 /// Returns the change that undoes `change`.
 fn reversed(change: FileChange) -> FileChange {
     FileChange { before: change.after, after: change.before, mode_of: None, over_read_only: false, ..change }
+}
+
+/// Returns whether the disk gets pending changes that it did not have before a write.
+#[cfg(not(target_family = "wasm"))]
+fn has_more_on_disk(after: &LineLog, before: &LineLog) -> bool {
+    let known = before.kept_on_disk();
+    after.kept_on_disk().iter().any(|id| !known.contains(id))
+}
+
+/// Records a write of the agent in a log.
+fn record_write(log: &mut LineLog, meta: &ChangeMeta, write: &FileWrite, status: Status) {
+    // A log of which several entries are not on the disk is not recognized after a crash.
+    for step in write.steps.iter().filter(|_| status == Status::Pending) {
+        let meta = ChangeMeta { edit: format!("{}/{}", meta.edit, step.name), ..meta.clone() };
+        record(log, Origin::Agent, meta, step.text.as_deref(), status);
+    }
+    record(log, Origin::Agent, meta.clone(), write.text.as_deref(), status);
 }
 
 /// Records a new text in a log: the whole text, or the deletion of the file.

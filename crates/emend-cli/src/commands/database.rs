@@ -13,8 +13,6 @@ mod with_postgres {
     use emend_agent::environment::EnvError;
     use emend_agent::service::ServiceStore;
     #[cfg(unix)]
-    use emend_agent::workspace::RootRight;
-    #[cfg(unix)]
     use emend_llm::BoxFuture;
     use emend_llm::Shared;
     #[cfg(unix)]
@@ -23,7 +21,7 @@ mod with_postgres {
 
     use super::*;
     #[cfg(unix)]
-    use crate::shared_root::TakeTurns;
+    use crate::shared_root::{TakeTurns, TurnOfRoot};
     use crate::visible;
 
     fn failed(error: OpenError) -> Failure {
@@ -70,19 +68,23 @@ mod with_postgres {
     }
 
     #[cfg(unix)]
-    struct Turn(#[expect(dead_code, reason = "the drop ends the turn")] RootLock);
+    struct Turn(RootLock);
 
     #[cfg(unix)]
-    impl RootRight for Turn {}
+    impl TurnOfRoot for Turn {
+        fn is_held(&self) -> bool {
+            self.0.is_held()
+        }
+    }
 
     #[cfg(unix)]
     impl TakeTurns for ServerJobs {
-        fn turn<'a>(&'a self, claim: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn RootRight>, EnvError>> {
+        fn turn<'a>(&'a self, claim: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn TurnOfRoot>, EnvError>> {
             Box::pin(async move {
                 let turn = self.lock_root(claim).await;
                 let turn =
                     turn.map_err(|error| EnvError::Io { path: "the project".to_owned(), reason: error.to_string() });
-                Ok(Box::new(Turn(turn?)) as Box<dyn RootRight>)
+                Ok(Box::new(Turn(turn?)) as Box<dyn TurnOfRoot>)
             })
         }
     }

@@ -374,6 +374,26 @@ fn an_attached_terminal_decides_on_a_tool_call() {
 }
 
 #[test]
+fn the_trace_names_the_offline_model_as_its_own_provider() {
+    let project = project();
+    let server = Server::start_with(&project, &[], &[]);
+    let session = server.ok("POST", "/api/agent/sessions", &json!({}));
+    let body = json!({ "session_id": session["session_id"], "instruction": RENAME });
+    let job = server.ok("POST", "/api/agent/run", &body)["job_id"].clone();
+    let job = job.as_str().unwrap();
+    assert_eq!(server.wait(job)["status"], "awaiting_review");
+    let page = server.ok("GET", &format!("/api/agent/jobs/{job}/events?limit=5000"), &Value::Null);
+    let events = page["events"].as_array().unwrap().iter();
+    let of = |event: &Value| match event["type"].as_str().unwrap() {
+        "provider.selected" => Some(event["data"]["provider"].clone()),
+        "provider.step" => Some(event["data"]["raw_usage"]["provider"].clone()),
+        _ => None,
+    };
+    let names: Vec<Value> = events.filter_map(of).collect();
+    assert!(names.len() > 2 && names.iter().all(|name| name == "offline"), "{names:?}");
+}
+
+#[test]
 fn the_trace_has_the_choice_of_the_router_with_its_reason() {
     let project = project();
     // Nothing listens on this port: a request to the first model would fail.

@@ -115,7 +115,10 @@ pub(super) fn events(
     };
     let (found, sql) = match scope {
         EventScope::All => (
-            range("SELECT id, floor, seq FROM counters", &[])?,
+            range(
+                "SELECT id, max(floor, coalesce((SELECT max(last) FROM removed WHERE first <= ?1), 0)), seq FROM counters",
+                &[&after],
+            )?,
             // The first condition uses the parameter that the other scopes need.
             "SELECT body FROM events WHERE ?1 > 0 AND seq > ?2 ORDER BY seq LIMIT ?3",
         ),

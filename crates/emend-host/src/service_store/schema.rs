@@ -19,7 +19,7 @@ const HEADER: &[u8; 16] = b"SQLite format 3\0";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Steps from each version to the next. A step is never changed once it was released.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     -- Numbers of the newest event and of the newest dropped event of the whole store.
     CREATE TABLE counters (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, floor INTEGER NOT NULL);
@@ -108,6 +108,11 @@ const MIGRATIONS: [&str; 3] = [
     CREATE TRIGGER job_runs_gone AFTER DELETE ON jobs BEGIN
         DELETE FROM job_runs WHERE job = old.num;
     END;
+",
+    "
+    -- The first and the last event of each removed session: a reader that has read some of them misses the others.
+    CREATE TABLE removed (first INTEGER NOT NULL, last INTEGER NOT NULL);
+    CREATE INDEX removed_by_first ON removed (first, last);
 ",
 ];
 

@@ -244,8 +244,10 @@ pub(super) fn remove_session(connection: &mut Connection, id: &str) -> Result<bo
     let found: Option<i64> =
         transaction.query_row("SELECT num FROM sessions WHERE id = ?1", [id], |row| row.get(0)).optional()?;
     let Some(num) = found else { return Ok(false) };
-    let sql = "UPDATE counters SET floor = max(floor, coalesce((SELECT max(seq) FROM events WHERE session = ?1), 0))";
+    let sql = "INSERT INTO removed SELECT first, last FROM
+        (SELECT min(seq) AS first, max(seq) AS last FROM events WHERE session = ?1) WHERE first IS NOT NULL";
     transaction.execute(sql, [num])?;
+    transaction.execute("DELETE FROM removed WHERE last <= (SELECT floor FROM counters)", [])?;
     transaction.execute("DELETE FROM events WHERE session = ?1", [num])?;
     let sql = "DELETE FROM texts_index WHERE rowid IN (SELECT num FROM texts WHERE session = ?1)";
     transaction.execute(sql, [num])?;

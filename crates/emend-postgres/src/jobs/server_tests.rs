@@ -3,7 +3,7 @@
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use emend_agent::service::jobs::{Claim, Jobs as _};
+use emend_agent::service::jobs::{Claim, Held, Jobs as _, Untold};
 use emend_agent::service::store::{Commit, EventScope, NewEvent, Work, WorkChange};
 use emend_agent::service::{JobRecord, ServiceStore as _, SessionRecord};
 use emend_agent::store::StoreError;
@@ -24,6 +24,7 @@ struct Bench {
     a: ServerJobs,
     b: ServerJobs,
     store: PostgresServiceStore,
+    address: Address,
 }
 
 impl Bench {
@@ -34,7 +35,8 @@ impl Bench {
             let (address, options) = (address.clone(), ServerOptions { name: name.to_owned(), lease_s: 1 });
             async move { ServerJobs::open(&address, options).await.unwrap() }
         };
-        Self { a: open("a").await, b: open("b").await, store: PostgresServiceStore::open(&address).await.unwrap() }
+        let store = PostgresServiceStore::open(&address).await.unwrap();
+        Self { a: open("a").await, b: open("b").await, store, address }
     }
 
     /// Stores one event of the job `j`, as a caller that has read the session at `cursor`.
@@ -191,5 +193,85 @@ fn a_lock_that_is_granted_to_a_caller_that_stopped_waiting_is_given_back() {
         }
         assert!(n_stopped > 0, "no caller stopped waiting");
         tokio::time::timeout(Duration::from_secs(10), bench.b.lock_root(None)).await.unwrap().unwrap();
+    });
+}
+
+/// A runtime that stands still between calls, as a process that is paused.
+fn paused() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+#[test]
+fn the_lock_of_a_paused_server_is_taken_over_and_what_it_does_later_is_refused() {
+    let Some(server) = TestServer::shared() else { return };
+    let (first, second) = (paused(), paused());
+    let bench = first.block_on(Bench::open(server));
+    first.block_on(bench.submit());
+    let lock = first.block_on(bench.a.lock("s")).unwrap().unwrap();
+    let turn = first.block_on(bench.a.lock_root(None)).unwrap();
+    assert!(turn.is_held());
+    let address = bench.address.clone();
+    let other = async {
+        let options = ServerOptions { name: "c".to_owned(), lease_s: 1 };
+        let server = ServerJobs::open(&address, options).await.unwrap();
+        let wait = Duration::from_secs(5);
+        let lock = tokio::time::timeout(wait, server.lock("s")).await.unwrap().unwrap().unwrap();
+        let turn = tokio::time::timeout(wait, server.lock_root(None)).await.unwrap().unwrap();
+        (server, lock, turn)
+    };
+    let (_other, new_lock, new_turn) = second.block_on(other);
+    assert!(!turn.is_held(), "without a look into the database");
+    assert!(new_turn.is_held());
+    // The session has not changed meanwhile: only the lock tells.
+    let under = |lock: &dyn Held| Work { lock: Some(lock.proof()), ..Work::default() };
+    assert!(is_refused(&first.block_on(bench.commit(1, under(&*lock)))));
+    assert_eq!(first.block_on(bench.commit(1, under(&*new_lock))).unwrap(), 2);
+    // The end of the old lock leaves the new one alone.
+    first.block_on(async {
+        drop((lock, turn));
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    });
+    assert_eq!(first.block_on(bench.commit(2, under(&*new_lock))).unwrap(), 3);
+}
+
+#[test]
+fn a_lock_lasts_as_long_as_its_server_lives() {
+    let Some(server) = TestServer::shared() else { return };
+    run(async {
+        let bench = Bench::open(server).await;
+        bench.submit().await;
+        let (lock, turn) = (bench.a.lock("s").await.unwrap().unwrap(), bench.a.lock_root(None).await.unwrap());
+        let taken = tokio::time::timeout(Duration::from_millis(2_500), bench.b.lock("s")).await;
+        assert!(taken.is_err(), "its time is one second, and it is renewed");
+        assert!(turn.is_held());
+        let work = Work { lock: Some(lock.proof()), ..Work::default() };
+        assert_eq!(bench.commit(1, work).await.unwrap(), 2);
+        drop(lock);
+        tokio::time::timeout(Duration::from_millis(500), bench.b.lock("s")).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn changes_without_an_event_are_counted_for_all_servers() {
+    let Some(server) = TestServer::shared() else { return };
+    run(async {
+        let bench = Bench::open(server).await;
+        bench.submit().await;
+        // Both listen before the changes come.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(bench.b.untold().await.unwrap(), Untold::default());
+        bench.a.tell_edit().await.unwrap();
+        assert!(bench.store.remove_session("s").await.unwrap());
+        assert!(!bench.store.remove_session("s").await.unwrap());
+        let until = Instant::now() + Duration::from_secs(10);
+        loop {
+            let woken = bench.b.woken().await;
+            // A look without a notification names no sessions.
+            if woken.has_untold && woken.sessions.is_some() {
+                break;
+            }
+            assert!(Instant::now() < until);
+        }
+        assert_eq!(bench.b.untold().await.unwrap(), Untold { n_edits: 1, n_removed: 1 });
     });
 }

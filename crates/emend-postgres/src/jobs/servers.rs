@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use emend_agent::service::jobs::{Claim, Held, Jobs, Woken};
+use emend_agent::service::jobs::{Claim, Held, Jobs, Untold, Woken};
 use emend_agent::store::StoreError;
 use emend_llm::BoxFuture;
 use serde_json::Value;
@@ -34,28 +34,40 @@ pub struct ServerOptions {
 pub struct ServerJobs {
     jobs: PostgresJobs,
     options: ServerOptions,
-    sessions: Locks,
-    root: Locks,
+    locks: Locks,
     notices: tokio::sync::Mutex<UnboundedReceiver<Notice>>,
 }
 
 enum Notice {
     Session(String),
     Work,
+    Untold,
     /// Notifications may have been lost.
     Gap,
 }
 
 /// The right to change the files of the root.
 pub struct RootLock {
-    _lock: Lock,
+    lock: Lock,
+}
+
+impl RootLock {
+    /// Returns whether no other server can have the right.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.lock.is_held()
+    }
 }
 
 struct SessionLock {
-    _lock: Lock,
+    lock: Lock,
 }
 
-impl Held for SessionLock {}
+impl Held for SessionLock {
+    fn proof(&self) -> String {
+        self.lock.proof()
+    }
+}
 
 impl ServerJobs {
     /// Opens a migrated database for a server, beside other servers.
@@ -70,13 +82,9 @@ impl ServerJobs {
         }
         let (sender, notices) = unbounded_channel();
         tokio::spawn(listen(address.clone(), sender));
-        Ok(Self {
-            jobs: PostgresJobs { database },
-            options,
-            sessions: Locks::new(address),
-            root: Locks::new(address),
-            notices: tokio::sync::Mutex::new(notices),
-        })
+        let time = Duration::from_secs(u64::try_from(options.lease_s).unwrap_or(1).max(1));
+        let locks = Locks::new(&database, time).map_err(|reason| OpenError::Database { reason })?;
+        Ok(Self { jobs: PostgresJobs { database }, options, locks, notices: tokio::sync::Mutex::new(notices) })
     }
 
     /// Refuses the database of another project. `project` is the same for all servers of one project.
@@ -99,11 +107,11 @@ impl ServerJobs {
     ///
     /// [`StoreError::Conflict`] if the claim is lost; others.
     pub async fn lock_root(&self, claim: Option<&str>) -> Result<RootLock, StoreError> {
-        let lock = self.root.take("emend root").await?;
+        let lock = self.locks.take("emend root").await?;
         if let Some(run) = claim {
             self.rows("SELECT emend.fence($1::text::uuid)", run).await?;
         }
-        Ok(RootLock { _lock: lock })
+        Ok(RootLock { lock })
     }
 
     async fn rows(&self, sql: &str, run: &str) -> Result<(), StoreError> {
@@ -181,9 +189,9 @@ impl Jobs for ServerJobs {
         Box::pin(async move {
             let mut notices = self.notices.lock().await;
             let Ok(Some(first)) = tokio::time::timeout(POLL, notices.recv()).await else {
-                return Woken { sessions: None, has_work: true };
+                return Woken { sessions: None, has_work: true, has_untold: true };
             };
-            let mut woken = Woken { sessions: Some(Vec::new()), has_work: false };
+            let mut woken = Woken { sessions: Some(Vec::new()), ..Woken::default() };
             let (mut named, mut next) = (BTreeSet::new(), Some(first));
             while let Some(notice) = next {
                 match notice {
@@ -191,7 +199,8 @@ impl Jobs for ServerJobs {
                         named.insert(id);
                     }
                     Notice::Work => woken.has_work = true,
-                    Notice::Gap => return Woken { sessions: None, has_work: true },
+                    Notice::Untold => woken.has_untold = true,
+                    Notice::Gap => return Woken { sessions: None, has_work: true, has_untold: true },
                 }
                 next = notices.try_recv().ok();
             }
@@ -200,10 +209,29 @@ impl Jobs for ServerJobs {
         })
     }
 
+    fn tell_edit(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let database = &self.jobs.database;
+            let done = database.rows("SELECT emend.tell_edit()", &[]).await;
+            done.map(drop).map_err(|failure| failure.into_store_error(database.name()))
+        })
+    }
+
+    fn untold(&self) -> BoxFuture<'_, Result<Untold, StoreError>> {
+        Box::pin(async move {
+            let database = &self.jobs.database;
+            let rows = database.rows("SELECT n_edits, n_removed FROM emend.untold", &[]).await;
+            let rows = rows.map_err(|failure| failure.into_store_error(database.name()))?;
+            let count = |row: &tokio_postgres::Row, at: usize| u64::try_from(row.get::<_, i64>(at)).unwrap_or_default();
+            let read = |row| Untold { n_edits: count(row, 0), n_removed: count(row, 1) };
+            Ok(rows.first().map(read).unwrap_or_default())
+        })
+    }
+
     fn lock<'a>(&'a self, session_id: &'a str) -> BoxFuture<'a, Result<Option<Box<dyn Held>>, StoreError>> {
         Box::pin(async move {
-            let lock = self.sessions.take(&format!("emend session {session_id}")).await?;
-            Ok(Some(Box::new(SessionLock { _lock: lock }) as Box<dyn Held>))
+            let lock = self.locks.take(&format!("emend session {session_id}")).await?;
+            Ok(Some(Box::new(SessionLock { lock }) as Box<dyn Held>))
         })
     }
 }
@@ -212,7 +240,9 @@ impl Jobs for ServerJobs {
 async fn listen(address: Address, sender: UnboundedSender<Notice>) {
     while !sender.is_closed() {
         // The client keeps the connection.
-        if let Ok((_client, mut messages)) = address.listen("LISTEN emend_commits; LISTEN emend_jobs").await {
+        if let Ok((_client, mut messages)) =
+            address.listen("LISTEN emend_commits; LISTEN emend_jobs; LISTEN emend_untold").await
+        {
             // Notifications before this were lost.
             let mut notice = Notice::Gap;
             loop {
@@ -222,6 +252,7 @@ async fn listen(address: Address, sender: UnboundedSender<Notice>) {
                 let Some(found) = messages.recv().await else { break };
                 notice = match found.channel() {
                     "emend_jobs" => Notice::Work,
+                    "emend_untold" => Notice::Untold,
                     _ => Notice::Session(found.payload().to_owned()),
                 };
             }

@@ -12,11 +12,12 @@ use super::read::{bigint, no_nul};
 use crate::database::{Database, change_id};
 use crate::error::Failure;
 use crate::jobs::encoded;
+use crate::lock::proof_of;
 
-const COMMIT_WORK: &str =
-    "SELECT emend.commit_work($1, $2::text::uuid, $3, $4, $5, $6, $7::text::jsonb, $8::text::uuid,
+const COMMIT_WORK: &str = "SELECT CASE WHEN emend.check_lock($8::text::uuid, $26, $27::text::uuid, $28) THEN
+    emend.commit_work($1, $2::text::uuid, $3, $4, $5, $6, $7::text::jsonb, $8::text::uuid,
     $9, $10, $11, $12, $13, $14::text::json, $15, $16, $17, $18, $19, $20::text[]::json[], $21, $22,
-    $23::text[]::json[], $24, $25)::text";
+    $23::text[]::json[], $24, $25)::text END";
 
 const REMOVE: &str = "SELECT emend.remove_session($1::text::uuid, $2, $3)::text";
 
@@ -104,7 +105,7 @@ struct WorkColumns {
 
 impl WorkColumns {
     fn of(work: Option<&Work>) -> Self {
-        let Some(Work { job_id, claim, steps, change }) = work else { return Self::default() };
+        let Some(Work { job_id, claim, lock: _, steps, change }) = work else { return Self::default() };
         let (kind, key, payload) = match change {
             None => ("", String::new(), None),
             Some(WorkChange::Submit { key }) => {
@@ -134,7 +135,12 @@ pub(super) async fn commit(database: &Database, commit: Commit) -> Result<Commit
     let session = &commit.session;
     // A commit without work is one of a caller that orders its changes itself.
     let cursor = commit.work.as_ref().map(|_| bigint(session.cursor));
-    let params: [&(dyn ToSql + Sync); 25] = [
+    let lock = commit.work.as_ref().and_then(|work| work.lock.as_deref()).and_then(proof_of);
+    let (key, holder, number) = match lock {
+        Some((key, holder, number)) => (Some(key), Some(holder), Some(number)),
+        None => (None, None, None),
+    };
+    let params: [&(dyn ToSql + Sync); 28] = [
         &cursor,
         &work.run,
         &work.steps,
@@ -160,6 +166,9 @@ pub(super) async fn commit(database: &Database, commit: Commit) -> Result<Commit
         &columns.data,
         &commit.purged_jobs,
         &bigint(commit.events_per_job_max),
+        &key,
+        &holder,
+        &number,
     ];
     let answer = database.call(COMMIT_WORK, &params).await;
     let answer = answer.map_err(|failure| failure.into_store_error(database.name()))?;

@@ -147,7 +147,7 @@ pub(super) async fn events(
     let found = match scope {
         EventScope::All => {
             let sql = format!(
-                "SELECT c.floor, c.seq, {EVENT} FROM emend.counters c LEFT JOIN LATERAL
+                "SELECT greatest(c.floor, (SELECT max(last) FROM emend.removed WHERE first <= $1)), c.seq, {EVENT} FROM emend.counters c LEFT JOIN LATERAL
                     (SELECT * FROM emend.events WHERE seq > $1 ORDER BY seq LIMIT $2) AS e ON true
                     LEFT JOIN emend.sessions s ON s.num = e.session ORDER BY e.seq"
             );

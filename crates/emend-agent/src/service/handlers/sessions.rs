@@ -203,6 +203,9 @@ pub(super) async fn remove(inner: &Inner, id: &str) -> ApiResult<Done> {
     inner.store.remove_session(id).await?;
     remove_session(&*inner.conversations, id).await?;
     inner.slots.lock().remove(id);
-    inner.hub.announce(|state| state.n_deleted_sessions += 1);
+    if inner.shared_jobs().is_none() {
+        // Servers that share jobs hear of it from the database, this one too.
+        inner.hub.announce(|state| state.n_deleted_sessions += 1);
+    }
     Ok(Done { ok: true })
 }

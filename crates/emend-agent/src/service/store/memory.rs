@@ -29,6 +29,8 @@ pub(super) struct State {
     /// Order of the jobs of all sessions.
     pub(super) n_jobs: u64,
     pub(super) all: Log,
+    /// First and last `seq` of the events of removed sessions.
+    pub(super) removed: Vec<(u64, u64)>,
     /// Recorded steps of the jobs on which work has not ended.
     pub(super) steps: BTreeMap<String, BTreeMap<String, Value>>,
 }
@@ -215,8 +217,12 @@ impl State {
 
     fn remove_session(&mut self, id: &str) -> bool {
         let Some(kept) = self.sessions.remove(id) else { return false };
-        for event in &kept.log.events {
-            self.all.remove(seq, event);
+        let (floor, all) = (self.all.floor, &mut self.all.events);
+        if let (Some(first), Some(last)) = (kept.log.events.front(), kept.log.events.back()) {
+            let (first, last) = (first.seq, last.seq);
+            all.retain(|event| event.session_id != id);
+            self.removed.push((first, last));
+            self.removed.retain(|(_, last)| *last > floor);
         }
         self.jobs.retain(|_, job| job.record.session_id != id);
         true
@@ -230,7 +236,13 @@ impl State {
 
     fn events(&self, scope: &EventScope, after: u64, limit: usize) -> EventPage {
         match scope {
-            EventScope::All => self.all.page(seq, after, limit),
+            EventScope::All => {
+                let page = self.all.page(seq, after, limit);
+                // A reader that has read a part of a removed session is to hear that it is gone. Others miss nothing.
+                let began = self.removed.iter().filter(|(first, _)| *first <= after);
+                let floor = began.map(|(_, last)| *last).max().unwrap_or_default().max(page.floor);
+                EventPage { floor, ..page }
+            }
             EventScope::Session(id) => {
                 self.sessions.get(id).map(|kept| kept.log.page(cursor, after, limit)).unwrap_or_default()
             }

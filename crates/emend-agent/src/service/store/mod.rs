@@ -68,6 +68,8 @@ pub struct Work {
     pub job_id: String,
     /// The claim under which the change is made. If it is lost, nothing is stored.
     pub claim: Option<String>,
+    /// The lock of the session under which the change is made. If another server has taken it over, nothing is stored.
+    pub lock: Option<String>,
     /// Results of steps to record, by the name of the step.
     pub steps: Vec<(String, Value)>,
     /// The change of the job's place in the queue.
@@ -133,7 +135,8 @@ pub enum EventScope {
 pub struct EventPage {
     /// Events in order, at most as many as asked for.
     pub events: Vec<EventRecord>,
-    /// Number of the newest dropped event of this scope; 0 if none was dropped.
+    /// Number of the newest dropped event of this scope that a reader after `after` misses or has read; 0 if there is none.
+    /// The events of a removed session count only for a reader that has read some of them.
     pub floor: u64,
     /// Number of the newest event of this scope.
     pub last: u64,

@@ -20,6 +20,8 @@ pub(super) enum Part {
         last: u64,
         floor: u64,
         n_jobs: u64,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<(u64, u64)>,
     },
     Session {
         record: SessionRecord,
@@ -47,7 +49,12 @@ impl MemServiceStore {
     /// Returns the whole content.
     pub(super) fn parts(&self) -> Vec<Part> {
         let state = self.state.lock();
-        let mut parts = vec![Part::Counters { last: state.all.last, floor: state.all.floor, n_jobs: state.n_jobs }];
+        let mut parts = vec![Part::Counters {
+            last: state.all.last,
+            floor: state.all.floor,
+            n_jobs: state.n_jobs,
+            removed: state.removed.clone(),
+        }];
         parts.extend(state.sessions.values().map(|kept| Part::Session {
             record: kept.record.clone(),
             texts: kept.texts.clone(),
@@ -80,9 +87,9 @@ impl MemServiceStore {
 impl State {
     fn restore(&mut self, part: Part) {
         match part {
-            Part::Counters { last, floor, n_jobs } => {
+            Part::Counters { last, floor, n_jobs, removed } => {
                 self.all = log(last, floor);
-                self.n_jobs = n_jobs;
+                (self.n_jobs, self.removed) = (n_jobs, removed);
             }
             Part::Session { record, texts, floor } => {
                 let log = log(record.cursor, floor);

@@ -247,3 +247,33 @@ fn the_whole_output_of_a_call_can_be_read_by_its_name() {
         }
     });
 }
+
+#[test]
+fn an_event_has_the_whole_output_of_a_call_up_to_64_kib() {
+    covers("service.events");
+    block_on(async {
+        // The number of lines of 40 bytes, and whether the event has all of them.
+        for (n_lines, is_whole) in [(75, true), (125, true), (1_200, true), (2_000, false)] {
+            let long = "A line of text that is read as a whole.\n".repeat(n_lines);
+            let bench = Bench::new(&format!("//- long.md\n{long}"));
+            let session = bench.session(json!({ "model": "script" })).await;
+            let read = ("read_file", json!({ "file_path": "long.md", "limit": n_lines }));
+            bench.script().push([Answer::Call(vec![read]), Answer::Say("Read.")]);
+            let job = bench.run(&session, "read it").await;
+            bench.work().await;
+            let (_, events) = bench.get(&format!("/api/agent/jobs/{job}/events")).await;
+            let mut events = events["events"].as_array().unwrap().iter();
+            let data = &events.find(|event| event["type"] == "tool.call.completed").unwrap()["data"];
+            let output = data["output"].as_str().unwrap();
+            assert_eq!(data["output_cut"], !is_whole, "{n_lines}");
+            assert_eq!(output.matches("read as a whole.").count() == n_lines, is_whole, "{n_lines}");
+            assert_eq!(data.get("output_ref").is_some(), !is_whole, "{n_lines}");
+            match is_whole {
+                true => assert_eq!(data.get("output_bytes"), None),
+                false => assert!(data["output_bytes"].as_u64().unwrap() > 64 << 10, "{}", data["output_bytes"]),
+            }
+            // Long texts of the result are cut, and the event says so.
+            assert_eq!(data["result_cut"] == true, n_lines > 100, "{n_lines}: {}", data["result_cut"]);
+        }
+    });
+}

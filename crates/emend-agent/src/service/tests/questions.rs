@@ -87,6 +87,37 @@ fn an_edit_in_ask_mode_waits_for_approval() {
 }
 
 #[test]
+fn what_the_user_always_allows_holds_in_the_next_process() {
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let asking = session(&bench, json!({ "mode": "ask" })).await;
+        bench.script().push([Answer::Call(vec![edit("one", "1")]), Answer::Say("Done.")]);
+        let id = bench.run(&asking, "edit").await;
+        bench.work_a_little(40).await;
+        let call = job(&bench, &id).await["approvals"][0]["tool_call_id"].clone();
+        let body = json!({ "tool_call_id": call, "decision": "allow_always" });
+        let (status, reply) = bench.post(&format!("/api/agent/jobs/{id}/approve"), body).await;
+        assert_eq!(status, 200, "{reply}");
+        bench.work().await;
+        let next = bench.reload().await;
+        next.script().push([Answer::Call(vec![edit("two", "2")]), Answer::Say("Done.")]);
+        let id = next.run(&asking, "edit again").await;
+        next.work().await;
+        assert_eq!(job(&next, &id).await["status"], "completed");
+        assert_eq!(next.disk("notes.md"), "1\n2\n");
+        assert!(!next.kinds(&id).await.contains(&"approval.requested".to_owned()));
+        // Replies do not show it, and another session is asked.
+        let (_, shown) = next.get(&format!("/api/agent/sessions/{asking}")).await;
+        assert!(!shown.to_string().contains("grants"), "{shown}");
+        let other = session(&next, json!({ "mode": "ask" })).await;
+        next.script().push([Answer::Call(vec![edit("1", "one")]), Answer::Say("Done.")]);
+        let id = next.run(&other, "edit").await;
+        next.work_a_little(40).await;
+        assert_eq!(job(&next, &id).await["status"], "waiting_for_user");
+    });
+}
+
+#[test]
 fn one_confirmation_allows_the_edits_of_a_run() {
     block_on(async {
         let bench = Bench::new(NOTES);

@@ -4,12 +4,11 @@ use emend_llm::{CancelToken, Shared, ToolCall};
 use futures::future::{Either, select};
 use serde_json::{Map, Value};
 
-use crate::approval::{Action, Approval, ApprovalRequest, Decision, Target};
+use crate::approval::{Action, Approval, ApprovalRequest, Decision, Grant, Target};
 use crate::environment::Access;
 use crate::error_code::Code;
 use crate::event::EventKind;
 use crate::session::core::Core;
-use crate::session::grants::Grant;
 use crate::session::options::SessionConfig;
 use crate::tool::{Preview, Tool, ToolContext, ToolError};
 

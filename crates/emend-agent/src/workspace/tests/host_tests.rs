@@ -1,6 +1,8 @@
 //! Processes that are killed after saving the line logs: the next one goes on with what is on the disk. A page has no such
 //! predecessor.
 
+mod shown;
+
 use futures::executor::block_on;
 
 use super::super::{ApplyOptions, FinishedStep, RunChanges, SaveSnapshot, Snapshot, Workspace};
@@ -390,4 +392,44 @@ fn a_write_whose_log_cannot_be_saved_says_that_nothing_was_changed() {
     assert_eq!(disk(&world), before);
     let error = world.workspace.persist().unwrap_err().to_string();
     assert!(error.contains("the disk is full") && !error.contains("nothing was changed"), "{error}");
+}
+
+#[test]
+fn a_direct_edit_inside_a_pending_edit_waits_with_it() {
+    let before = "1\n2\n3\n4\n5\n6\n";
+    // The pending text of one session, the text after the direct edit of another one, and the disk then.
+    let pending = "1\n2\nnew one\nnew two\nnew three\n3\n4\n5\n6\n";
+    let changed = "1\n2\nthree and a half\n4\n5\n6\n";
+    let table = [
+        ("inside", pending, "1\n2\nnew one\nbetween\nnew two\nnew three\n3\n4\n5\n6\n", before),
+        ("a line of it", pending, "1\n2\nnew one\nTWO\nnew three\n3\n4\n5\n6\n", before),
+        ("all of it", pending, before, before),
+        ("a replaced line", changed, "1\n2\nthree\n4\n5\n6\n", before),
+        ("beside it", pending, "1\n2\nnew one\nnew two\nnew three\n3\n4\n5\nsix\n", "1\n2\n3\n4\n5\nsix\n"),
+        ("in both places", pending, "1\n2\nnew one\nTWO\nnew three\n3\n4\n5\nsix\n", before),
+    ];
+    for (place, pending, direct, on_disk) in table {
+        let world = World::new(&format!("//- a.txt\n{before}"), Mode::Staged);
+        world.agent("a.txt", Some(pending)).unwrap();
+        let other = World { workspace: Shared::new(world.workspace.in_mode(Mode::Direct)), ..world };
+        let run = other.workspace.begin_run();
+        other.agent("a.txt", Some(direct)).unwrap();
+        assert_eq!(other.visible("a.txt"), some(direct), "{place}");
+        assert_eq!(other.disk("a.txt"), some(on_disk), "{place}");
+        // What waits is in the review of the run that made it.
+        let waits = other.workspace.runs_with_pending().contains(&run);
+        assert_eq!(waits, direct != before && on_disk == before, "{place}");
+        block_on(other.workspace.accept_all(None)).unwrap();
+        assert_eq!(other.disk("a.txt"), some(direct), "{place}");
+    }
+    // The user's own edit still keeps its surroundings, and the direct edit joins them.
+    let world = World::new(&format!("//- a.txt\n{before}"), Mode::Staged);
+    world.agent("a.txt", Some(pending)).unwrap();
+    world.user("a.txt", "1\n2\nnew one\nmine\nnew two\nnew three\n3\n4\n5\n6\n");
+    let kept = world.disk("a.txt").unwrap();
+    assert!(kept.contains("mine"));
+    let other = World { workspace: Shared::new(world.workspace.in_mode(Mode::Direct)), ..world };
+    other.workspace.begin_run();
+    other.agent("a.txt", Some(&other.visible("a.txt").unwrap().replace("mine", "ours"))).unwrap();
+    assert_eq!(other.disk("a.txt"), Some(kept.replace("mine", "ours")));
 }

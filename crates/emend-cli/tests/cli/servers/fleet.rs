@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -51,6 +52,40 @@ impl<'a> Fleet<'a> {
         running.child.kill().unwrap();
         running.child.wait().unwrap();
         *running = serve(self.project, self.model, &self.store, server);
+    }
+
+    /// Stops a server without its knowledge, or lets it go on.
+    pub(super) fn pause(&self, server: usize, is_paused: bool) {
+        let pid = self.servers[server].lock().unwrap().child.id();
+        let signal = if is_paused { "-STOP" } else { "-CONT" };
+        let done = std::process::Command::new("kill").args([signal, &pid.to_string()]).status();
+        assert!(done.unwrap().success(), "{signal} {pid}");
+    }
+
+    /// Reads the stream of all events of one server until a message is there.
+    pub(super) fn read_stream(
+        &self,
+        server: usize,
+        is_there: impl Fn(&Value) -> bool + Send + 'static,
+    ) -> Receiver<Value> {
+        let address = self.servers[server].lock().unwrap().address.clone();
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let head =
+            format!("GET /api/agent/stream HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+        // The stream has begun before anything happens.
+        lines.find(|line| line.contains("attached")).unwrap();
+        let (sender, found) = channel();
+        std::thread::spawn(move || {
+            let messages = lines.filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok());
+            for message in messages.filter(|message| is_there(message)) {
+                if sender.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        found
     }
 
     /// Sends a request to any server; `None` if it does not answer.

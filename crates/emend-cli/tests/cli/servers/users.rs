@@ -148,3 +148,103 @@ fn any_server_cancels_a_job() {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+#[test]
+fn what_the_user_always_allows_holds_on_every_server() {
+    let Some(database) = TestServer::shared() else { return };
+    let (project, model) = (project(1), Model::start(16, (5, 20)));
+    let bench = bench(database, &project, &model);
+    let session = bench.session(&json!({ "mode": "ask" }));
+    let first = bench.job_in(&session, &json!({ "instruction": format!("append {} to {}", word(0, 0), ledger(0)) }));
+    let state = bench.wait_for(&first, "waiting_for_user");
+    let call = &state["approvals"][0]["tool_call_id"];
+    bench.post(&format!("{first}/approve"), &json!({ "tool_call_id": call, "decision": "allow_always" }));
+    bench.wait_for(&first, "completed");
+    // The session is shown as it was.
+    let shown = bench.fleet.get(&format!("/api/agent/sessions/{session}"));
+    assert!(shown["session"].get("grants").is_none(), "{shown}");
+    for number in 1..4 {
+        // Any server may get the job, and none knows the answer from its memory.
+        (0..2).for_each(|server| bench.fleet.kill(server));
+        let instruction = format!("append {} to {}", word(0, number), ledger(0));
+        let job = bench.job_in(&session, &json!({ "instruction": instruction }));
+        let state = bench.wait(&job, |state| state["status"] != "queued" && state["status"] != "running");
+        assert_eq!(state["status"], "completed", "{state}");
+        assert_eq!(bench.count(&job, "approval.requested"), 0);
+        assert!(project.read(&ledger(0)).contains(&word(0, number)));
+    }
+    // Another session has its own answers.
+    let other = bench.job("ask", &format!("append {} to {}", word(0, 9), ledger(0)));
+    bench.wait_for(&other, "waiting_for_user");
+}
+
+#[test]
+fn clients_of_every_server_learn_of_changes_that_have_no_event() {
+    let Some(database) = TestServer::shared() else { return };
+    let (project, model) = (project(1), Model::start(17, (5, 20)));
+    let bench = bench(database, &project, &model);
+    let (kept, removed) = (bench.session(&json!({})), bench.session(&json!({})));
+    let is_changed = |message: &Value| message["type"] == "state.changed";
+    let streams: Vec<_> = (0..2).map(|server| bench.fleet.read_stream(server, is_changed)).collect();
+    let told = |which: &str| {
+        let wait = Duration::from_secs(10);
+        streams.iter().map(|stream| stream.recv_timeout(wait).expect(which)["state"].clone()).collect::<Vec<_>>()
+    };
+    for (server, text) in [(0, "BEGIN\none\nEND\n"), (1, "BEGIN\ntwo\nEND\n")] {
+        let body = json!({ "file_path": ledger(0), "content": text });
+        let reply = bench.fleet.send_to(server, "POST", "/api/agent/user_edit", &body).unwrap();
+        assert_eq!(reply.0, 200, "{reply:?}");
+        let states = told("an edit");
+        assert_eq!(states[0], states[1], "one revision");
+        let review = bench.fleet.get("/api/agent/review");
+        assert_eq!(states[0]["revision"], review["revision"], "{review}");
+    }
+    let reply = bench.fleet.send_to(1, "DELETE", &format!("/api/agent/sessions/{removed}"), &Value::Null).unwrap();
+    assert_eq!(reply.0, 200, "{reply:?}");
+    for state in told("a deletion") {
+        assert_eq!(state["n_deleted_sessions"], 1);
+    }
+    bench.fleet.get(&format!("/api/agent/sessions/{kept}"));
+    // One message for each change.
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert!(streams.iter().all(|stream| stream.try_recv().is_err()));
+}
+
+#[test]
+fn a_paused_server_stops_no_other_one() {
+    let Some(database) = TestServer::shared() else { return };
+    let (project, model) = (project(1), Model::start(18, (1, 3)));
+    let bench = bench(database, &project, &model);
+    let session = bench.session(&json!({ "mode": "direct" }));
+    let random = super::random::Seeded::new(super::seed());
+    for round in 0..6 {
+        let instruction = format!("append {} to {}", word(0, round), ledger(0));
+        let body = json!({ "session_id": session, "instruction": instruction });
+        let reply = bench.fleet.send_to(0, "POST", "/api/agent/run", &body).unwrap();
+        assert!((200..300).contains(&reply.0), "{reply:?}");
+        let job = format!("/api/agent/jobs/{}", reply.1["job_id"].as_str().unwrap());
+        std::thread::sleep(Duration::from_millis(random.below(60)));
+        bench.fleet.pause(0, true);
+        let until = Instant::now() + Duration::from_secs(30);
+        // The other server completes the job and changes files and the session meanwhile.
+        loop {
+            let state = bench.fleet.send_to(1, "GET", &job, &Value::Null).unwrap().1;
+            if state["status"] == "completed" {
+                break;
+            }
+            assert!(Instant::now() < until, "round {round}: {state}");
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        let title = json!({ "title": format!("round {round}") });
+        let reply = bench.fleet.send_to(1, "PATCH", &format!("/api/agent/sessions/{session}"), &title).unwrap();
+        assert_eq!(reply.0, 200, "{reply:?}");
+        bench.fleet.pause(0, false);
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let text = project.read(&ledger(0));
+    for round in 0..6 {
+        assert_eq!(text.matches(&word(0, round)).count(), 1, "round {round}: {text}");
+    }
+    let shown = bench.fleet.get(&format!("/api/agent/sessions/{session}"));
+    assert_eq!(shown["session"]["title"], "round 5");
+}

@@ -152,5 +152,21 @@ pub(super) async fn removed_sessions_are_gone(store: &dyn ServiceStore) {
     assert_eq!(store.job("js").await.unwrap(), None);
     assert_eq!(store.open_jobs().await.unwrap().len(), 1);
     let page = store.events(&EventScope::All, 0, 10).await.unwrap();
-    assert_eq!((page.events.len(), page.floor, page.last), (1, 1, 2));
+    // This reader has not seen the removed session, so it misses nothing.
+    assert_eq!((page.events.len(), page.floor, page.last), (1, 0, 2));
+}
+
+pub(super) async fn only_readers_of_a_removed_session_miss_events(store: &dyn ServiceStore) {
+    // "s" has the events 2 and 4 of all.
+    for id in ["a", "s", "a", "s", "a"] {
+        let commit = Commit { session: session(id, 0, ""), events: vec![event("x", None)], ..Commit::default() };
+        store.commit(commit).await.unwrap();
+    }
+    assert!(store.remove_session("s").await.unwrap());
+    for (after, floor, n_events) in [(0, 0, 3), (1, 0, 2), (2, 4, 2), (3, 4, 1), (4, 4, 1), (5, 4, 0)] {
+        let page = store.events(&EventScope::All, after, 10).await.unwrap();
+        assert_eq!((page.floor, page.events.len(), page.last), (floor, n_events, 5), "after {after}");
+    }
+    let page = store.events(&EventScope::Session("a".to_owned()), 0, 10).await.unwrap();
+    assert_eq!((page.floor, page.events.len()), (0, 3));
 }

@@ -31,6 +31,7 @@ pub async fn check<F: Future<Output = Shared<S>>, S: ServiceStore>(open: impl Fn
     cases::old_events_are_dropped(&*open().await).await;
     cases::jobs_keep_their_order(&*open().await).await;
     cases::removed_sessions_are_gone(&*open().await).await;
+    cases::only_readers_of_a_removed_session_miss_events(&*open().await).await;
     for seed in 1..=random::SEEDS {
         random::changes_are_those_of_the_model(&*open().await, seed).await;
     }

@@ -10,6 +10,8 @@ pub(super) struct Model {
     events: Vec<ModelEvent>,
     seq: u64,
     floor: u64,
+    /// The numbers of the events of each removed session.
+    removed: Vec<Vec<u64>>,
 }
 
 struct ModelSession {
@@ -126,7 +128,7 @@ impl Model {
     pub(super) fn remove_session(&mut self, id: &str) -> bool {
         let is_known = self.session(id).is_some();
         let theirs = self.events.iter().filter(|event| event.record.session_id == id).map(|event| event.record.seq);
-        self.floor = theirs.max().unwrap_or_default().max(self.floor);
+        self.removed.push(theirs.collect());
         self.events.retain(|event| event.record.session_id != id);
         self.jobs.retain(|job| job.record.session_id != id);
         self.sessions.retain(|session| session.record.session_id != id);
@@ -161,7 +163,11 @@ impl Model {
             EventPage { events, floor, last }
         };
         match scope {
-            EventScope::All => page(self.floor, self.seq, &|event| event.record.seq > after),
+            EventScope::All => {
+                let has_read = |theirs: &&Vec<u64>| theirs.iter().any(|seq| *seq <= after);
+                let missed = self.removed.iter().filter(has_read).flatten().copied().max().unwrap_or_default();
+                page(missed.max(self.floor), self.seq, &|event| event.record.seq > after)
+            }
             EventScope::Session(id) => {
                 let Some(session) = self.sessions.iter().find(|session| session.record.session_id == *id) else {
                     return EventPage::default();
