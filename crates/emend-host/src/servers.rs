@@ -228,19 +228,18 @@ mod tests {
         let (home, root) = (around.path().join("home"), around.path().join("project"));
         fs::create_dir(&root).unwrap();
         let state = StateDir::open_as(&home, &root, true).unwrap();
-        let held = block_on(state.change_lock()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let held = runtime.block_on(state.change_lock()).unwrap();
         let path = state.directory().join(CHANGES);
         let mut other = Command::new("sleep").arg("60").spawn().unwrap();
         // As if the other process had the lock.
         let name = format!("{} {}", other.id(), own_name().split_once(' ').unwrap().1);
         fs::write(&path, &name).unwrap();
         let wait = || {
-            let taken = std::pin::pin!(state.change_lock());
-            let late = std::pin::pin!(SystemClock.sleep(2_500));
-            match block_on(futures::future::select(taken, late)) {
-                futures::future::Either::Left((taken, _)) => Some(taken.unwrap()),
-                futures::future::Either::Right(_) => None,
-            }
+            runtime.block_on(async {
+                let taken = tokio::time::timeout(Duration::from_millis(2_500), state.change_lock()).await;
+                taken.ok().map(Result::unwrap)
+            })
         };
         let while_it_runs = wait().is_some();
         let stopped = Command::new("kill").args(["-STOP", &other.id().to_string()]).status();

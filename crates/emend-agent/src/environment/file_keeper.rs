@@ -108,23 +108,6 @@ pub struct KeptUndo {
     pub restores_deleted: bool,
 }
 
-/// Paths that commands changed from or to a directory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ChangedKinds {
-    /// Paths at which a command removed a directory, or replaced it by something else.
-    pub from_directory: BTreeSet<FilePath>,
-    /// Paths at which a command put a directory in the place of something else.
-    pub to_directory: BTreeSet<FilePath>,
-}
-
-impl ChangedKinds {
-    /// Returns whether a path is in a directory that took the place of something else.
-    #[must_use]
-    pub fn is_in_new_directory(&self, path: &FilePath) -> bool {
-        std::iter::successors(path.parent(), FilePath::parent).any(|above| self.to_directory.contains(&above))
-    }
-}
-
 /// An undo or redo of commands that is not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeptInterrupted {
@@ -188,8 +171,8 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the paths that were directories before the first command of `runs` that changed them.
     fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath>;
 
-    /// Returns the paths that commands of `runs` changed from or to a directory.
-    fn changed_kinds(&self, runs: &[u64]) -> ChangedKinds;
+    /// Returns the paths at which a command of `runs` removed a directory, or replaced it by something else.
+    fn replaced_directories(&self, runs: &[u64]) -> BTreeSet<FilePath>;
 
     /// Returns the number of recorded changes in each ignored directory by commands of `runs`; with `only_live`, only by
     /// commands that are in effect. [`runs`](Self::runs) and [`preview`](Self::preview) do not name these paths.

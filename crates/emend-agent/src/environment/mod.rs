@@ -32,8 +32,8 @@ pub use entry::{Access, DirEntry, EntryKind, Metadata, in_order};
 pub use error::{EnvError, SandboxDecision};
 pub use execution_environment::ExecutionEnvironment;
 pub use file_keeper::{
-    ChangedKinds, CopyChange, CopyChangeKind, CopyKeeper, FileKeeper, KeptChange, KeptChangeKind, KeptInterrupted,
-    KeptPreview, KeptRestored, KeptRun, KeptState, KeptStateKind, KeptUndo, UndoStep,
+    CopyChange, CopyChangeKind, CopyKeeper, FileKeeper, KeptChange, KeptChangeKind, KeptInterrupted, KeptPreview,
+    KeptRestored, KeptRun, KeptState, KeptStateKind, KeptUndo, UndoStep,
 };
 pub use grep::{FileMatches, GrepQuery};
 pub use path::FilePath;

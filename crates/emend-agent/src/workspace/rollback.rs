@@ -256,10 +256,6 @@ impl Workspace {
             if restores_kept {
                 let outcome = self.undo_kept(&kept, step).await.map_err(super::error::WorkspaceError::from)?;
                 rollback.kept = outcome.kept;
-                #[cfg(not(target_family = "wasm"))]
-                if matches!(step, UndoStep::AfterLogs) {
-                    self.settle_restored(&request.runs, outcome.restored.iter()).await?;
-                }
                 // The keeper restores some texts that the logs could not write.
                 let by_keeper = |file: &&mut RolledBackFile| outcome.restored.contains(&file.file_path);
                 rollback.files.iter_mut().filter(by_keeper).for_each(|file| file.refused = false);

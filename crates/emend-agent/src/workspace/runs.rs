@@ -5,9 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use emend_edit::line_log::{
-    Action, ChangeId, ChangeMeta, ChangeOp, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin,
-};
+use emend_edit::line_log::{Action, ChangeId, ChangeOp, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
 use emend_edit::size::compact_sort::set_of;
 use emend_llm::BoxFuture;
 
@@ -143,7 +141,7 @@ impl Workspace {
         let _writing = self.enter().await?;
         let logged = self.logged(runs);
         #[cfg(not(target_family = "wasm"))]
-        let mut early = self.undo_where_kinds_changed(runs, &logged).await?;
+        let mut early = self.undo_in_place_of_directories(runs, &logged).await?;
         #[cfg(not(target_family = "wasm"))]
         let logged = logged.difference(&early).cloned().collect();
         let mut kept = KeptUndo { runs: runs.to_vec(), logged, ..KeptUndo::default() };
@@ -153,7 +151,7 @@ impl Workspace {
         let first = {
             let mut first = first;
             loop {
-                let more = self.undo_where_kinds_changed(runs, &kept.logged).await?;
+                let more = self.undo_in_place_of_directories(runs, &kept.logged).await?;
                 if more.is_empty() {
                     break first;
                 }
@@ -173,8 +171,6 @@ impl Workspace {
         undone.kept.retain(|path| !first.restored.contains(path));
         kept.left = undone.kept.iter().filter(|path| !undone.restored.contains(path)).cloned().collect();
         let last = self.undo_kept(&kept, UndoStep::AfterLogs).await.map_err(|error| partly(error.into()))?;
-        #[cfg(not(target_family = "wasm"))]
-        self.settle_restored(runs, first.restored.iter().chain(&last.restored)).await?;
         let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
         undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();
         undone.kept.retain(|path| !last.restored.contains(path));
@@ -192,31 +188,26 @@ impl Workspace {
         Ok(undone)
     }
 
-    /// Undoes, before anything else, the texts where a command of `runs` had removed a directory, and the new texts in a
-    /// directory that a command put in the place of something else. Then the directory, or what was in its place, comes
-    /// back, and after it the texts in it. Returns these texts.
+    /// Undoes, before anything else, the texts where a command of `runs` had removed a directory. Then the directory comes
+    /// back, and after it the texts in it. Returns the undone texts.
     #[cfg(not(target_family = "wasm"))]
-    async fn undo_where_kinds_changed(
+    async fn undo_in_place_of_directories(
         &self,
         runs: &[u64],
         logged: &BTreeSet<FilePath>,
     ) -> Result<BTreeSet<FilePath>, WorkspaceError> {
         let Some(keeper) = self.keeper() else { return Ok(BTreeSet::new()) };
         let mut logs = Vec::new();
-        let kinds = keeper.changed_kinds(runs);
-        let is_new = |path: &&FilePath| kinds.is_in_new_directory(path);
-        for path in logged.iter().filter(|path| kinds.from_directory.contains(path) || is_new(path)) {
+        for path in keeper.replaced_directories(runs).intersection(logged) {
             let found = self.environment().metadata(path).await;
             if found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::Directory)) {
                 continue;
             }
             let taken = self.taken_back(runs, Some(path)).await?;
             let Some((_, log)) = taken.logs.first().filter(|_| taken.undone.kept.is_empty()) else { continue };
-            // A former text of a directory in which it comes back later is restored with the others.
-            let is_due = kinds.from_directory.contains(path) || log.is_visible_text(None);
             // Something else may be in its place, such as a link.
             let is_as_logged = self.disk_content(path).await.is_ok_and(|old| log.is_saved_content(old.as_deref()));
-            if is_due && is_as_logged {
+            if is_as_logged {
                 logs.extend(taken.logs);
             }
         }
@@ -228,36 +219,10 @@ impl Workspace {
         Ok(paths.into_iter().filter(|path| !refused.contains(path)).collect())
     }
 
-    /// Marks the agent's changes in the line logs of files as undone that the keeper has `restored` without the logs.
-    #[cfg(not(target_family = "wasm"))]
-    pub(super) async fn settle_restored(
-        &self,
-        runs: &[u64],
-        restored: impl Iterator<Item = &FilePath>,
-    ) -> Result<(), WorkspaceError> {
-        let (logged, names) = (self.logged(runs), run_names(runs));
-        let mut is_changed = false;
-        for path in restored.filter(|path| logged.contains(path)) {
-            let Some(mut log) = self.state().files.get(path).map(|entry| entry.log.clone()) else { continue };
-            let is_undone = |change: &LoggedChange| {
-                change.origin == Origin::Agent && names.contains(&change.meta.run) && change.status.is_on()
-            };
-            let ids: Vec<ChangeId> = log.changes().filter(is_undone).map(|change| change.id).collect();
-            let at_ms = self.clock.now_ms();
-            let text = self.disk_text(path).await.ok().flatten();
-            if log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, at_ms).is_ok() {
-                log.found_on_disk(Origin::External, text.as_deref(), ChangeMeta { at_ms, ..ChangeMeta::default() });
-                self.state().install_found(path.clone(), log);
-                is_changed = true;
-            }
-        }
-        if is_changed { self.persist() } else { Ok(()) }
-    }
-
-    /// Redoes texts that [`undo_where_kinds_changed`](Self::undo_where_kinds_changed) has undone, and commands that
+    /// Redoes texts that [`undo_in_place_of_directories`](Self::undo_in_place_of_directories) has undone, and commands that
     /// changed them later.
     #[cfg(not(target_family = "wasm"))]
-    async fn redo_where_kinds_changed(
+    async fn redo_in_place_of_directories(
         &self,
         paths: Vec<FilePath>,
         redone: &mut RedoneRuns,
@@ -330,10 +295,10 @@ impl Workspace {
         let mut redone = RedoneRuns::default();
         // These were undone before the commands that changed their directories, and are redone after them.
         #[cfg(not(target_family = "wasm"))]
-        let kinds = self.keeper().filter(|_| redoes_kept).map(|keeper| keeper.changed_kinds(&kept)).unwrap_or_default();
+        let replaced = self.keeper().filter(|_| redoes_kept).map(|keeper| keeper.replaced_directories(&kept));
         #[cfg(not(target_family = "wasm"))]
         let is_late = |paths: &Vec<FilePath>| {
-            paths.iter().all(|path| kinds.from_directory.contains(path) || kinds.is_in_new_directory(path))
+            replaced.as_ref().is_some_and(|replaced| paths.iter().all(|path| replaced.contains(path)))
         };
         #[cfg(not(target_family = "wasm"))]
         let (logged, mut late) = match logged.filter(|_| redoes_log) {
@@ -368,7 +333,7 @@ impl Workspace {
             redone.kept = kept.into_iter().filter(|path| !redone.restored.contains(path)).collect();
             #[cfg(not(target_family = "wasm"))]
             if let Some(late) = late {
-                self.redo_where_kinds_changed(late, &mut redone).await?;
+                self.redo_in_place_of_directories(late, &mut redone).await?;
             }
         }
         if redone == RedoneRuns::default() { Err(nothing()) } else { Ok(redone) }

@@ -38,7 +38,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use emend_agent::environment::{
-    ChangedKinds, FilePath, KeptChange, KeptChangeKind, KeptInterrupted, KeptRestored, KeptRun, KeptUndo, UndoStep,
+    FilePath, KeptChange, KeptChangeKind, KeptInterrupted, KeptRestored, KeptRun, KeptUndo, UndoStep,
 };
 use emend_edit::text::decode;
 use emend_llm::Random as _;
@@ -255,12 +255,12 @@ impl Keeper {
         self.with(files, |loaded| Ok(loaded.record.directories_before(runs))).unwrap_or_default()
     }
 
-    /// Returns the paths that commands of `runs` changed from or to a directory.
-    pub(crate) fn changed_kinds(&mut self, files: &RootFiles, runs: &[u64]) -> ChangedKinds {
+    /// Returns the paths at which a command of `runs` removed a directory, or replaced it by something else.
+    pub(crate) fn replaced_directories(&mut self, files: &RootFiles, runs: &[u64]) -> BTreeSet<FilePath> {
         if self.only_reads || !self.directory.exists() {
-            return ChangedKinds::default();
+            return BTreeSet::new();
         }
-        self.with(files, |loaded| Ok(loaded.record.changed_kinds(runs))).unwrap_or_default()
+        self.with(files, |loaded| Ok(loaded.record.replaced_directories(runs))).unwrap_or_default()
     }
 
     /// Returns the number of changes in each ignored directory. There are none if the data cannot be loaded.

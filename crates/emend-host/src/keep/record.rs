@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use emend_agent::environment::{ChangedKinds, FilePath, KeptInterrupted, KeptRun};
+use emend_agent::environment::{FilePath, KeptInterrupted, KeptRun};
 use serde::{Deserialize, Serialize};
 
 use super::names;
@@ -370,18 +370,12 @@ impl Record {
         first.into_iter().filter(|(_, is_directory)| *is_directory).map(|(path, _)| path.clone()).collect()
     }
 
-    /// Returns the paths that commands of `runs` changed from or to a directory.
-    pub(super) fn changed_kinds(&self, runs: &[u64]) -> ChangedKinds {
-        let mut changed = ChangedKinds::default();
+    /// Returns the paths at which a command of `runs` removed a directory, or replaced it by something else.
+    pub(super) fn replaced_directories(&self, runs: &[u64]) -> BTreeSet<FilePath> {
         let commands = self.commands.iter().filter(|recorded| runs.contains(&recorded.run));
-        for change in commands.flat_map(|recorded| &recorded.changes) {
-            match (is_directory(change.before.as_ref()), is_directory(change.after.as_ref())) {
-                (true, false) => changed.from_directory.insert(change.path.clone()),
-                (false, true) if change.before.is_some() => changed.to_directory.insert(change.path.clone()),
-                _ => continue,
-            };
-        }
-        changed
+        let is_replaced =
+            |change: &&Change| is_directory(change.before.as_ref()) && !is_directory(change.after.as_ref());
+        commands.flat_map(|recorded| &recorded.changes).filter(is_replaced).map(|change| change.path.clone()).collect()
     }
 
     /// Returns the number of changes in each ignored directory by commands of `runs`; with `only_live`, only by those that

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use emend_agent::environment::{
-    ChangedKinds, CopyChange, CopyChangeKind, CopyKeeper, EnvError, FileKeeper, FilePath, KeptChange, KeptChangeKind,
+    CopyChange, CopyChangeKind, CopyKeeper, EnvError, FileKeeper, FilePath, KeptChange, KeptChangeKind,
     KeptInterrupted, KeptPreview, KeptRestored, KeptRun, KeptUndo, UndoStep,
 };
 use emend_llm::{BoxFuture, Clock as _};
@@ -86,8 +86,8 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).directories_before(&self.files, runs)
     }
 
-    fn changed_kinds(&self, runs: &[u64]) -> ChangedKinds {
-        lock(&self.keeper).changed_kinds(&self.files, runs)
+    fn replaced_directories(&self, runs: &[u64]) -> BTreeSet<FilePath> {
+        lock(&self.keeper).replaced_directories(&self.files, runs)
     }
 
     fn undo<'a>(&'a self, undo: &'a KeptUndo, step: UndoStep) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
