@@ -142,8 +142,6 @@ impl Workspace {
         let logged = self.logged(runs);
         #[cfg(not(target_family = "wasm"))]
         let mut early = self.undo_in_place_of_directories(runs, &logged).await?;
-        #[cfg(not(target_family = "wasm"))]
-        let logged = logged.difference(&early).cloned().collect();
         let mut kept = KeptUndo { runs: runs.to_vec(), logged, ..KeptUndo::default() };
         let first = self.undo_kept(&kept, UndoStep::BeforeLogs).await?;
         // The keeper may have put such a text there, or the directories above it.
@@ -155,7 +153,6 @@ impl Workspace {
                 if more.is_empty() {
                     break first;
                 }
-                kept.logged.retain(|path| !more.contains(path));
                 early.extend(more);
                 first.restored.extend(self.undo_kept(&kept, UndoStep::BeforeLogs).await?.restored);
             }
