@@ -114,6 +114,7 @@ impl Inner {
         self.store.save_edits().await?;
         if !is_told {
             self.hub.announce(|state| state.revision = self.workspace.revision());
+            #[cfg(not(target_family = "wasm"))]
             if let Some(jobs) = self.shared_jobs() {
                 // The edit is made. Clients of other servers see it at the next change.
                 drop(jobs.tell_edit().await);

@@ -257,8 +257,10 @@ impl Workspace {
                 let outcome = self.undo_kept(&kept, step).await.map_err(super::error::WorkspaceError::from)?;
                 rollback.kept = outcome.kept;
                 // The keeper restores some texts that the logs could not write.
-                let by_keeper = |file: &&mut RolledBackFile| outcome.restored.contains(&file.file_path);
-                rollback.files.iter_mut().filter(by_keeper).for_each(|file| file.refused = false);
+                #[cfg(not(target_family = "wasm"))]
+                for file in rollback.files.iter_mut().filter(|file| outcome.restored.contains(&file.file_path)) {
+                    file.refused = false;
+                }
                 if MAY_KEEP && is_hard && matches!(step, UndoStep::BeforeLogs) && !outcome.restored.is_empty() {
                     // The keeper has also removed texts, such as those below a directory that was a file.
                     logs = self.plan_after(&paths, &names, &outcome.restored, &mut rollback).await?;

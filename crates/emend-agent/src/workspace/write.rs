@@ -531,6 +531,7 @@ fn has_more_on_disk(after: &LineLog, before: &LineLog) -> bool {
 }
 
 /// Records a write of the agent in a log.
+#[cfg_attr(target_family = "wasm", inline(always))]
 fn record_write(log: &mut LineLog, meta: &ChangeMeta, write: &FileWrite, status: Status) {
     // A log of which several entries are not on the disk is not recognized after a crash.
     for step in write.steps.iter().filter(|_| status == Status::Pending) {
