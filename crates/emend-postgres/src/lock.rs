@@ -1,7 +1,7 @@
 //! Locks in the database, for changes that several servers make in turn.
 //!
 //! A lock ends with its time on the database's clock, and a server renews it for as long as it has it. So a server that is
-//! paused or cut off does not stop the others. What it does later is refused: a commit proves its lock in the database, and
+//! paused or cut off does not stop the others. Its later changes are refused: a commit proves its lock in the database, and
 //! a change of files asks [`Lock::is_held`] first.
 
 use std::sync::Arc;

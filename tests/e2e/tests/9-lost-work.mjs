@@ -1,4 +1,4 @@
-// Work that other tabs, a running task, or a file that is no text could take away without a word.
+// Work that other tabs, a running task, or a file that is not text could take away without a word.
 import assert from "node:assert/strict";
 import { App, openApp, openSample } from "../app.mjs";
 import { zipOf } from "../archive.mjs";

@@ -672,7 +672,7 @@ export class Core implements Omit<CoreApi, "join"> {
       this.#ended = null;
     }
     await this.#journal?.written();
-    // Whatever is still under way must not be recorded: another tab may go on with the project.
+    // A step that is still under way must not be recorded: another tab may go on with the project.
     this.#journal = null;
   }
 

@@ -252,7 +252,7 @@ pub struct SessionRecord {
     /// Workspace revision up to which the model was told the user's decisions; absent before the first job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_revision: Option<u64>,
-    /// What the user always allows in this session. Another server, or the next process, reads it here.
+    /// Permissions that the user gave for the rest of the session. Another server, or the next process, reads it here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
     pub grants: Vec<Grant>,

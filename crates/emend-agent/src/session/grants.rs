@@ -3,7 +3,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::approval::Grant;
-use crate::session::Session;
 
 /// The queue of approval requests and the permissions of the user. A session shares it with its subagents, because they
 /// have one user.
@@ -15,7 +14,7 @@ pub(in crate::session) struct Approvals {
 }
 
 impl Approvals {
-    fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
+    pub(in crate::session) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
         self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -25,19 +24,5 @@ impl Approvals {
 
     pub(in crate::session) fn add(&self, grant: Grant) {
         self.grants().push(grant);
-    }
-}
-
-/// For hosts that keep a session in a store of their own.
-impl Session {
-    /// Returns the permissions that the user gave for the rest of the session, oldest first.
-    #[must_use]
-    pub fn grants(&self) -> Vec<Grant> {
-        self.core.approvals.grants().clone()
-    }
-
-    /// Gives the session the permissions that the user gave to it in another process.
-    pub fn restore_grants(&self, known: Vec<Grant>) {
-        *self.core.approvals.grants() = known;
     }
 }

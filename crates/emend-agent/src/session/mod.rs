@@ -34,6 +34,7 @@ pub use run_loop::tool_call::call_tool;
 pub use steps::StepKeeper;
 
 use self::core::{Core, EditScope, LOST, Queues, Start, Status};
+use crate::approval::Grant;
 use crate::event::{Emitter, Event, EventKind, ResyncRequired, SessionState, Subscription};
 use crate::history::{ContextUse, History, HistoryEntry, HistoryEntryKind, is_valid, repaired};
 use crate::tool::ToolRegistry;
@@ -429,6 +430,20 @@ impl Session {
             Some(cancel) => cancel.cancel(),
             None => self.core.end(),
         }
+    }
+}
+
+/// For hosts that keep a session in a store of their own.
+impl Session {
+    /// Returns the permissions that the user gave for the rest of the session, oldest first.
+    #[must_use]
+    pub fn grants(&self) -> Vec<Grant> {
+        self.core.approvals.grants().clone()
+    }
+
+    /// Gives the session the permissions that the user gave to it in another process.
+    pub fn restore_grants(&self, known: Vec<Grant>) {
+        *self.core.approvals.grants() = known;
     }
 }
 

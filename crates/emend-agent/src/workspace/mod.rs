@@ -21,6 +21,7 @@ mod precondition;
 mod preview;
 mod read;
 mod read_tracker;
+mod redo;
 mod review;
 mod rollback;
 mod runs;

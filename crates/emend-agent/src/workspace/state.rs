@@ -154,6 +154,19 @@ impl State {
         }
         to.push(paths);
     }
+
+    /// Replaces the log of a file whose content on disk the log already knows.
+    pub(super) fn install_found(&mut self, path: FilePath, log: LineLog) {
+        self.revision += 1;
+        let known = self.files.get(&path).map(|entry| (entry.number, entry.moved_from.clone(), entry.waits));
+        let (number, moved_from, waits) = known.unwrap_or_else(|| {
+            self.n_entries += 1;
+            (self.n_entries, None, false)
+        });
+        let mut marks = self.files.remove(&path).map(|entry| entry.marks).unwrap_or_default();
+        marks.push((self.revision, log.entries().len()));
+        self.files.insert(path, Entry { number, log, moved_from, changed_at: self.revision, marks, waits });
+    }
 }
 
 /// An edited file.

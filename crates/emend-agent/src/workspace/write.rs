@@ -11,7 +11,7 @@ use emend_edit::text::{first_eol, split_lines};
 use super::context::WriteContext;
 use super::error::WorkspaceError;
 use super::snapshot::{Expected, ExpectedLog, MAY_SAVE};
-use super::state::{Entry, Mode, State, Workspace};
+use super::state::{Mode, State, Workspace};
 use super::steps::Step;
 #[cfg(not(target_family = "wasm"))]
 use crate::environment::EntryKind;
@@ -590,18 +590,5 @@ impl State {
             entry.waits = waits && !entry.log.is_disk_saved();
         }
         if has_waited { self.note_unsaved(&path) } else { self.note_installed(&path) }
-    }
-
-    /// Replaces the log of a file whose content on disk the log already knows.
-    pub(super) fn install_found(&mut self, path: FilePath, log: LineLog) {
-        self.revision += 1;
-        let known = self.files.get(&path).map(|entry| (entry.number, entry.moved_from.clone(), entry.waits));
-        let (number, moved_from, waits) = known.unwrap_or_else(|| {
-            self.n_entries += 1;
-            (self.n_entries, None, false)
-        });
-        let mut marks = self.files.remove(&path).map(|entry| entry.marks).unwrap_or_default();
-        marks.push((self.revision, log.entries().len()));
-        self.files.insert(path, Entry { number, log, moved_from, changed_at: self.revision, marks, waits });
     }
 }

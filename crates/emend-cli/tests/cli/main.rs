@@ -82,6 +82,7 @@ mod secrets;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod serve;
+mod serve_canvas;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod serve_kills;

@@ -416,7 +416,7 @@ fn a_direct_edit_inside_a_pending_edit_waits_with_it() {
         other.agent("a.txt", Some(direct)).unwrap();
         assert_eq!(other.visible("a.txt"), some(direct), "{place}");
         assert_eq!(other.disk("a.txt"), some(on_disk), "{place}");
-        // What waits is in the review of the run that made it.
+        // An edit that waits is in the review of the run that made it.
         let waits = other.workspace.runs_with_pending().contains(&run);
         assert_eq!(waits, direct != before && on_disk == before, "{place}");
         block_on(other.workspace.accept_all(None)).unwrap();

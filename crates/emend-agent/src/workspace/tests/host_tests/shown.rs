@@ -1,4 +1,4 @@
-//! What a bundle shows is what its acceptance writes, byte for byte, in random sessions.
+//! The acceptance of a bundle writes the patches that the bundle shows, byte for byte, in random sessions.
 
 use std::collections::BTreeMap;
 
