@@ -202,8 +202,12 @@ impl Workspace {
             return Ok(());
         }
         let by_logs = set_of(redone.restored.iter().cloned().chain(paths));
-        let later = self.redo_kept(&by_logs, UndoStep::AfterLogs).await?;
-        redone.restored = by_logs.into_iter().chain(later.restored).collect();
+        // If nothing was left, the keeper would redo an older undo.
+        let later = match redone.kept.is_empty() {
+            true => BTreeSet::new(),
+            false => self.redo_kept(&by_logs, UndoStep::AfterLogs).await?.restored.into_iter().collect(),
+        };
+        redone.restored = set_of(by_logs.into_iter().chain(later)).into_iter().collect();
         redone.kept.retain(|path| !redone.restored.contains(path));
         Ok(())
     }

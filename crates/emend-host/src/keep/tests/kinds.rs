@@ -257,3 +257,41 @@ fn a_directory_made_for_a_text_goes_with_a_directory_that_a_command_moved_into_i
     block_on(open.workspace.undo_runs(&runs(&open))).unwrap();
     assert_eq!(difference(&before, &project.tree()), None);
 }
+
+#[test]
+fn a_redo_in_the_place_of_a_directory_redoes_no_older_undo() {
+    let project = project();
+    let open = project.open();
+    let mut trees = vec![project.tree()];
+    for one in [shell("rm -r deep/er; echo file > deep/er; echo more >> deep/er"), shell("chmod 600 run.sh; rm b.bin")]
+    {
+        call(&open, &one);
+        trees.push(project.tree());
+    }
+    for run in runs(&open).into_iter().rev() {
+        block_on(open.workspace.undo_runs(&[run])).unwrap();
+    }
+    assert_eq!(difference(&trees[0], &project.tree()), None);
+    for tree in &trees[1..] {
+        block_on(open.workspace.redo_runs()).unwrap();
+        assert_eq!(difference(tree, &project.tree()), None);
+    }
+}
+
+#[test]
+fn an_edit_in_the_place_of_a_directory_is_redone_without_an_older_undo() {
+    let project = project();
+    let open = project.open();
+    call(&open, &shell("rm -r deep/er; echo file > deep/er"));
+    call(&open, &edited("deep/er", "file", "FILE"));
+    let first = runs(&open);
+    let middle = project.tree();
+    call(&open, &shell("rm b.bin"));
+    let last = project.tree();
+    block_on(open.workspace.undo_runs(&[open.workspace.last_run()])).unwrap();
+    block_on(open.workspace.undo_runs(&first)).unwrap();
+    for tree in [&middle, &last] {
+        block_on(open.workspace.redo_runs()).unwrap();
+        assert_eq!(difference(tree, &project.tree()), None);
+    }
+}
