@@ -40,7 +40,8 @@ impl Workspace {
         let replaced = self.keeper().filter(|_| redoes_kept).map(|keeper| keeper.replaced_directories(&kept));
         #[cfg(not(target_family = "wasm"))]
         let is_late = |paths: &Vec<FilePath>| {
-            replaced.as_ref().is_some_and(|replaced| paths.iter().all(|path| replaced.contains(path)))
+            let is_replaced = |path| replaced.as_ref().is_some_and(|replaced| replaced.contains(path));
+            !paths.is_empty() && paths.iter().all(is_replaced)
         };
         #[cfg(not(target_family = "wasm"))]
         let (logged, mut late) = match logged.filter(|_| redoes_log) {

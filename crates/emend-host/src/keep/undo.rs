@@ -283,6 +283,8 @@ impl Loaded {
             return Ok(KeptRestored::default());
         };
         self.append(Line::Switching { commands: commands.clone(), is_on: true })?;
+        // A later redo without the first step must not find them.
+        let in_room = std::mem::take(&mut self.in_room);
         let mut outcome = Outcome::default();
         // An undo names the last command first.
         let mut forth = commands.clone();
@@ -293,7 +295,7 @@ impl Loaded {
             let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
             // The log has made the file with the mode bits that it had when the undo removed it.
             let is_made = |change: &Change| change.before.is_none() && self.absent.contains(&change.path);
-            let is_in_room = |path: &FilePath| self.in_room.contains(&(number, path.clone()));
+            let is_in_room = |path: &FilePath| in_room.contains(&(number, path.clone()));
             let due = recorded.changes.iter();
             let due = due.filter(|change| !untouched.contains(&change.path) && !is_in_room(&change.path));
             // The log has put the text there that the last of its runs left. Only mode bits are missing.
