@@ -317,6 +317,8 @@ fn prompted(request: &ApprovalRequest) -> String {
 
 /// A question with more lines tells their number, because the first ones may have left the screen.
 const LONG_LINES: usize = 20;
+/// The same for characters: a terminal of 80 columns breaks a long line.
+const LONG_CHARS: usize = 80 * LONG_LINES;
 
 /// Returns the text that describes a call.
 pub(crate) fn question(request: &ApprovalRequest) -> String {
@@ -342,8 +344,11 @@ pub(crate) fn question(request: &ApprovalRequest) -> String {
             lines.extend(arguments.map(|(name, value)| format!("    {name}: {}", shown(value))));
         }
     }
+    let n_chars: usize = lines.iter().map(|line| line.chars().count()).sum();
     if lines.len() > LONG_LINES {
         lines.push(format!("  ({} lines; scroll up to read all)", lines.len() - 1));
+    } else if n_chars > LONG_CHARS {
+        lines.push(format!("  ({n_chars} characters; scroll up to read all)"));
     }
     // Text of the model must not move the cursor or hide part of the question.
     let lines: Vec<String> = lines.iter().map(|line| visible_whole(line)).collect();

@@ -390,7 +390,7 @@ pub(crate) fn limit_reached(kind: &EventKind) -> Option<String> {
     Some(match kind {
         EventKind::TurnLimit { round, .. } => {
             let noun = if *round == 1 { "round" } else { "rounds" };
-            format!("the limit of {round} {noun} of tool calls is reached")
+            format!("the limit is reached after {round} {noun} of tool calls")
         }
         EventKind::BudgetExceeded { budget: BudgetKind::Tokens, limit, used } => {
             format!("the limit of {limit} tokens is reached ({used} used)")

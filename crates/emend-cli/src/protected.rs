@@ -12,13 +12,44 @@ use emend_agent::search::glob::GlobPattern;
 use crate::settings::literal_glob;
 
 /// Names of files and directories, in any directory and in upper or lower case. A directory stands for all that is in it.
-const NAMES: [&str; 32] = [
-    // The rules themselves, and settings that a shell loads when it enters a directory.
+const NAMES: [&str; 68] = [
+    // The rules themselves, and what Emend keeps for an undo.
     ".emend.toml",
+    ".config/emend",
+    ".local/state/emend",
+    // Settings of shells, also those that a shell loads when it enters a directory.
+    ".profile",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".inputrc",
+    ".config/fish",
+    ".config/powershell",
     ".envrc",
+    ".direnvrc",
+    ".config/direnv",
     ".mise.toml",
     "mise.toml",
+    // Programs that start with a session, and access from elsewhere.
+    ".xprofile",
+    ".xinitrc",
+    ".config/autostart",
+    ".config/systemd",
+    ".tmux.conf",
+    ".ssh",
     // Version control and its hooks.
+    ".gitconfig",
+    ".config/git",
     ".git",
     ".gitmodules",
     ".hg",
@@ -42,6 +73,13 @@ const NAMES: [&str; 32] = [
     ".exrc",
     ".nvimrc",
     ".nvim.lua",
+    ".vim",
+    ".config/nvim",
+    ".helix",
+    ".config/helix",
+    ".vs",
+    ".emacs",
+    ".emacs.d",
     ".dir-locals.el",
     ".dir-locals-2.el",
     // Settings of other coding agents, which name programs to run.
@@ -102,7 +140,17 @@ mod tests {
     #[test]
     fn a_pattern_names_a_protected_file_only_by_its_name() {
         assert_eq!(GLOBS.len(), 2 * NAMES.len() + 1);
-        for path in [".git", ".git/**", "a/.GIT/hooks/x", ".vscode/*.json", "x.code-workspace", "t/HEAD", "hooks/a"] {
+        for path in [
+            ".git",
+            ".git/**",
+            "a/.GIT/hooks/x",
+            ".vscode/*.json",
+            "x.code-workspace",
+            "t/HEAD",
+            "hooks/a",
+            ".Config/Emend/config.toml",
+            "home/.bashrc",
+        ] {
             assert!(is_named_by(path, &["hooks".to_owned()]), "{path}");
         }
         for path in [

@@ -54,6 +54,9 @@ pub(crate) fn ignored(changes: &BTreeMap<FilePath, usize>) -> Vec<String> {
 /// Returns a line about a change of a path that a diff of texts does not show.
 pub(crate) fn other(path: &FilePath, before: Option<&KeptState>, after: Option<&KeptState>) -> String {
     let both = before.zip(after).filter(|(before, after)| before.kind == after.kind);
+    if path.name() == ".git" && both.is_some() {
+        return visible(&format!("{path}: repository, changed"));
+    }
     let changes_mode = both.is_some_and(|(before, after)| before.mode != after.mode);
     // The size may be the same, and the content another.
     let end = if both.is_some() && !changes_mode { ", changed" } else { "" };

@@ -10,6 +10,8 @@ use super::error::WorkspaceError;
 use super::review::{Review, ReviewError};
 use super::runs::{MAY_KEEP, RedoneRuns};
 use super::state::Workspace;
+#[cfg(not(target_family = "wasm"))]
+use crate::environment::EntryKind;
 use crate::environment::{FileKeeper, FilePath, KeptRestored, UndoStep};
 
 impl Workspace {
@@ -35,31 +37,19 @@ impl Workspace {
         let redoes_log = !MAY_KEEP || !is_apart || is_last();
         let redoes_kept = (!is_apart || !redoes_log) && !kept.is_empty();
         let mut redone = RedoneRuns::default();
-        // These were undone before the commands that changed their directories, and are redone after them.
+        let firsts = logged.filter(|_| redoes_log);
         #[cfg(not(target_family = "wasm"))]
-        let replaced = self.keeper().filter(|_| redoes_kept).map(|keeper| keeper.replaced_directories(&kept));
-        #[cfg(not(target_family = "wasm"))]
-        let is_late = |paths: &Vec<FilePath>| {
-            let is_replaced = |path| replaced.as_ref().is_some_and(|replaced| replaced.contains(path));
-            !paths.is_empty() && paths.iter().all(is_replaced)
+        let (firsts, after) = match redoes_log && redoes_kept {
+            true => self.around_commands(&kept, firsts).await,
+            false => (Vec::from_iter(firsts), Vec::new()),
         };
         #[cfg(not(target_family = "wasm"))]
-        let (logged, mut late) = match logged.filter(|_| redoes_log) {
-            Some(paths) if is_late(&paths) => (None, Some(paths)),
-            paths => (paths, None),
-        };
-        if let Some(logged) = logged.filter(|_| redoes_log) {
-            if MAY_KEEP && redoes_kept {
-                self.redo_kept(&set_of(logged.iter().cloned()), UndoStep::BeforeLogs).await?;
-            }
+        if redoes_kept && !firsts.is_empty() {
+            self.redo_kept(&set_of(firsts.iter().flatten().cloned()), UndoStep::BeforeLogs).await?;
+        }
+        for paths in firsts {
             self.undo().await?;
-            redone.restored = logged;
-            #[cfg(not(target_family = "wasm"))]
-            if let Some(paths) = self.logs_to_redo().ok().flatten().filter(is_late)
-                && self.rolled_back(&paths).iter().all(|run| kept.contains(run))
-            {
-                late = Some(paths);
-            }
+            redone.restored.extend(paths);
         }
         #[cfg(not(target_family = "wasm"))]
         if let (false, Some(keeper)) = (redoes_kept, self.keeper()) {
@@ -70,14 +60,12 @@ impl Workspace {
         if MAY_KEEP && redoes_kept {
             let by_logs = set_of(redone.restored.iter().cloned());
             #[cfg(not(target_family = "wasm"))]
-            let by_logs = by_logs.into_iter().chain(late.iter().flatten().cloned()).collect();
+            let by_logs = by_logs.into_iter().chain(after.iter().flatten().cloned()).collect();
             let KeptRestored { restored, kept } = self.redo_kept(&by_logs, UndoStep::AfterLogs).await?;
             redone.restored = set_of(redone.restored.drain(..).chain(restored)).into_iter().collect();
             redone.kept = kept.into_iter().filter(|path| !redone.restored.contains(path)).collect();
             #[cfg(not(target_family = "wasm"))]
-            if let Some(late) = late {
-                self.redo_in_place_of_directories(late, &mut redone).await?;
-            }
+            self.redo_in_place_of_directories(&after, &mut redone).await?;
         }
         if redone == RedoneRuns::default() { Err(nothing()) } else { Ok(redone) }
     }
@@ -190,26 +178,74 @@ impl Workspace {
         runs
     }
 
+    /// Returns the steps of texts that a redo of commands of `runs` redoes before the commands, and those after them. `last` is
+    /// the last step.
+    ///
+    /// An undo has steps of their own for texts in the place of directories. Such a text gives way before a command makes the
+    /// directory, and comes after a command has removed it.
+    #[cfg(not(target_family = "wasm"))]
+    async fn around_commands(
+        &self,
+        runs: &[u64],
+        last: Option<Vec<FilePath>>,
+    ) -> (Vec<Vec<FilePath>>, Vec<Vec<FilePath>>) {
+        let Some(last) = last else { return (Vec::new(), Vec::new()) };
+        let replaced = self.keeper().map(|keeper| keeper.replaced_directories(runs)).unwrap_or_default();
+        let is_in_place = |paths: &Vec<FilePath>| {
+            let took_back =
+                |path| self.state().files.get(path).is_some_and(|entry| last_rollback(&entry.log).is_some());
+            !paths.is_empty()
+                && paths.iter().all(|path| replaced.contains(path) && took_back(path))
+                && self.rolled_back(paths).iter().all(|run| runs.contains(run))
+        };
+        let mut before = Vec::new();
+        if !is_in_place(&last) {
+            before.push(last);
+        }
+        let done = self.state().done.clone();
+        let mut after: Vec<_> = done.into_iter().rev().skip(before.len()).take_while(is_in_place).collect();
+        while let Some(paths) = after.first()
+            && self.are_files(paths).await
+        {
+            before.push(after.remove(0));
+        }
+        (before, after)
+    }
+
+    /// Returns whether all these paths are files.
+    #[cfg(not(target_family = "wasm"))]
+    async fn are_files(&self, paths: &[FilePath]) -> bool {
+        for path in paths {
+            let found = self.environment().metadata(path).await.ok().flatten();
+            if found.is_none_or(|found| found.kind != EntryKind::File) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Redoes texts that [`undo_in_place_of_directories`](Self::undo_in_place_of_directories) has undone, and commands that
     /// changed them later.
     #[cfg(not(target_family = "wasm"))]
     async fn redo_in_place_of_directories(
         &self,
-        paths: Vec<FilePath>,
+        steps: &[Vec<FilePath>],
         redone: &mut RedoneRuns,
     ) -> Result<(), WorkspaceError> {
-        if self.undo().await.is_err() {
-            redone.kept.extend(paths);
-            return Ok(());
+        for (at, paths) in steps.iter().enumerate() {
+            if self.undo().await.is_err() {
+                redone.kept.extend(steps[at..].iter().flatten().cloned());
+                return Ok(());
+            }
+            let by_logs = set_of(redone.restored.iter().chain(paths).cloned());
+            // If nothing was left, the keeper would redo an older undo.
+            let later = match redone.kept.is_empty() {
+                true => BTreeSet::new(),
+                false => self.redo_kept(&by_logs, UndoStep::AfterLogs).await?.restored.into_iter().collect(),
+            };
+            redone.restored = set_of(by_logs.into_iter().chain(later)).into_iter().collect();
+            redone.kept.retain(|path| !redone.restored.contains(path));
         }
-        let by_logs = set_of(redone.restored.iter().cloned().chain(paths));
-        // If nothing was left, the keeper would redo an older undo.
-        let later = match redone.kept.is_empty() {
-            true => BTreeSet::new(),
-            false => self.redo_kept(&by_logs, UndoStep::AfterLogs).await?.restored.into_iter().collect(),
-        };
-        redone.restored = set_of(by_logs.into_iter().chain(later)).into_iter().collect();
-        redone.kept.retain(|path| !redone.restored.contains(path));
         Ok(())
     }
 }

@@ -210,9 +210,15 @@ impl Workspace {
         if logs.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let paths: Vec<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
-        let refused = self.save_permitted(logs, true, Step::new(paths.clone())).await?;
-        Ok(paths.into_iter().filter(|path| !refused.contains(path)).collect())
+        // Steps of their own: their redo comes on different sides of the keeper's.
+        let (going, coming): (Vec<_>, Vec<_>) = logs.into_iter().partition(|(_, log)| log.is_visible_text(None));
+        let mut undone = BTreeSet::new();
+        for logs in [going, coming].into_iter().filter(|logs| !logs.is_empty()) {
+            let paths: Vec<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
+            let refused = self.save_permitted(logs, true, Step::new(paths.clone())).await?;
+            undone.extend(paths.into_iter().filter(|path| !refused.contains(path)));
+        }
+        Ok(undone)
     }
 
     /// Returns the effect that [`undo_runs`](Self::undo_runs) would have now, as far as the system permits it.

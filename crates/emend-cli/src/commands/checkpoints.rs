@@ -122,9 +122,8 @@ pub(crate) async fn rollback_scoped(root: &Start, run: u64, check: bool) -> Resu
     let request = RollbackRequest { runs: vec![run], preview: check, ..RollbackRequest::default() };
     let files = project.workspace.rollback(&request).await?.files;
     if files.iter().all(|file| file.reverted == 0 && file.conflicts.is_empty() && !file.refused) {
-        let others = project.workspace.other_changes_of_runs(&[run]).await?;
-        if !others.is_empty() {
-            let paths: Vec<String> = others.iter().map(|change| change.path.to_string()).collect();
+        let paths = beside_texts(&project, run).await?;
+        if !paths.is_empty() {
             let advice = format!("to undo it and all later runs: emend rollback {run}");
             let message =
                 format!("run {run} changed no text, and --scoped undoes texts alone: {}; {advice}", listed(&paths));
@@ -154,9 +153,8 @@ pub(crate) async fn rollback_scoped(root: &Start, run: u64, check: bool) -> Resu
     if !check {
         project.save()?;
     }
-    let others = project.workspace.other_changes_of_runs(&[run]).await?;
-    if !others.is_empty() {
-        let paths: Vec<String> = others.iter().map(|change| shown(&change.path)).collect();
+    let paths = beside_texts(&project, run).await?;
+    if !paths.is_empty() {
         let advice = format!("to undo that and all later runs: emend rollback {run}");
         let line = format!("kept the changes that are not of texts: {}; {advice}", listed(&paths));
         writeln!(stdout, "{}", folded(&line))?;
@@ -233,6 +231,13 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
     write_lost(&mut stdout, "", &lost)?;
     writeln!(stdout, "emend redo restores them")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the paths and ignored directories that commands of a run changed, other than texts with line logs.
+async fn beside_texts(project: &Project, run: u64) -> Result<Vec<String>, Failure> {
+    let others = project.workspace.other_changes_of_runs(&[run]).await?;
+    let ignored = project.workspace.ignored_changes(&[run], true);
+    Ok(others.iter().map(|change| &change.path).chain(ignored.keys()).map(shown).collect())
 }
 
 /// Returns the changes of a file that a rollback takes back.
@@ -377,7 +382,7 @@ pub(crate) async fn reasons(project: &Project, undone: &UndoneRun) -> Vec<String
     }
     if !undone.lost.is_empty() {
         let lost: Vec<String> = undone.lost.iter().map(shown).collect();
-        reasons.push(format!("{} cannot be restored", listed(&lost)));
+        reasons.push(format!("{} cannot be restored", lost.join(", ")));
     }
     reasons
 }
@@ -506,7 +511,7 @@ fn write_lost<W: Write>(out: &mut Guarded<W>, indent: &str, lost: &[FilePath]) -
         return Ok(());
     }
     let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
-    let text = format!("{indent}cannot be undone: {}", listed(&lost));
+    let text = format!("{indent}cannot be undone: {}", lost.join(", "));
     out.write_own(&(Painter::stdout().paint(style::YELLOW, &visible(&text)) + "\n"))
 }
 

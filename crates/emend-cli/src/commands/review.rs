@@ -19,6 +19,7 @@ use crate::text_diff::{NO_FINAL_LINE_FEED, painted, place};
 use crate::visible::visible;
 use crate::wrap::folded;
 
+const INDIVISIBLE: &str = "Both parts need a changed line; the hunk was not split.";
 const CONTESTED_HELP: &str = "y write the agent's lines in place of yours · n keep your lines and reject the hunk · s skip \
                               (decide later) · p split this hunk · d reject this hunk and all that follow · q quit (decide \
                               on the rest later)";
@@ -179,6 +180,10 @@ async fn split(
         let text = format!("{:>4} {}{}", index + 1, mark(line), line.text.trim_end_matches(['\r', '\n']));
         writeln!(out, "{}", visible(&text))?;
     }
+    if hunk.lines.len() < 2 {
+        writeln!(out, "{INDIVISIBLE}")?;
+        return Ok(Vec::new());
+    }
     let Some(answer) = ask(&format!("Start the second part with which line [2-{}]? ", hunk.lines.len()))? else {
         return Ok(Vec::new());
     };
@@ -196,7 +201,7 @@ async fn split(
             Ok(queued(review).into_iter().filter(is_part).collect())
         }
         Err(ReviewError::Indivisible { .. }) => {
-            writeln!(out, "Both parts need a changed line; the hunk was not split.")?;
+            writeln!(out, "{INDIVISIBLE}")?;
             Ok(Vec::new())
         }
         Err(error) => Err(error.into()),

@@ -338,7 +338,7 @@ fn a_conversation_asks_whether_to_continue_after_a_limit() {
     let mut terminal = Terminal::open(&project, &args, (100, 80), &variables);
     terminal.wait_for_prompt(1).enter("go").wait_for("Continue? [y]es, [n]o:").enter("y").wait_for("Done.");
     let shown = terminal.shown();
-    assert!(shown.contains("the limit of 1 round of tool calls is reached\nlimit reached · N s"), "{shown}");
+    assert!(shown.contains("the limit is reached after 1 round of tool calls\nlimit reached · N s"), "{shown}");
 }
 
 #[test]

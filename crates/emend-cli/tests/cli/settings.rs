@@ -105,9 +105,9 @@ fn a_model_that_never_ends_is_stopped_with_a_status_of_its_own() {
         let line = format!("  stopped: {stop}; to continue: emend run --continue \"go on\"\n");
         assert!(outcome.stderr.contains(&line), "{}", outcome.stderr);
     }
-    check(&["--max-turns", "2"], "", "the limit of 2 rounds of tool calls is reached");
-    check(&["--max-turns", "30"], "max_tool_rounds = 3\n", "the limit of 30 rounds of tool calls is reached");
-    check(&[], "max_tool_rounds = 3\n", "the limit of 3 rounds of tool calls is reached");
+    check(&["--max-turns", "2"], "", "the limit is reached after 2 rounds of tool calls");
+    check(&["--max-turns", "30"], "max_tool_rounds = 3\n", "the limit is reached after 30 rounds of tool calls");
+    check(&[], "max_tool_rounds = 3\n", "the limit is reached after 3 rounds of tool calls");
     check(&["--max-tokens", "2k"], "", "the limit of 2000 tokens is reached (2020 used)");
     check(&["--max-time", "1s", "--max-turns", "0"], "", "the limit of 1 s is reached");
     let (url, _requests) = answer(endless());

@@ -170,12 +170,24 @@ fn is_file(entry: &Entry) -> bool {
     matches!(entry.content, Content::File { .. })
 }
 
-/// Drops the changes of repositories in which programs only looked, such as `git status`.
-pub(super) fn forget_looks(changes: &mut Vec<Change>) {
-    let is_look = |change: &Change| names::is_note(&change.path) && change.after.is_some();
+/// Drops the changes of repositories in which programs only looked, such as `git status`. `stages` tells whether a change is
+/// that of what is staged.
+///
+/// # Errors
+///
+/// Returns an error of `stages`.
+pub(super) fn forget_looks(
+    changes: &mut Vec<Change>,
+    mut stages: impl FnMut(&Change) -> io::Result<bool>,
+) -> io::Result<()> {
     let directory = |change: &Change| names::repository(&change.path).map(|(directory, _)| directory.to_owned());
-    let changed: BTreeSet<String> = changes.iter().filter(|change| !is_look(change)).filter_map(directory).collect();
+    let mut changed = BTreeSet::new();
+    for change in &*changes {
+        let is_look = names::is_note(&change.path) && change.after.is_some() && !stages(change)?;
+        changed.extend(directory(change).filter(|_| !is_look));
+    }
     changes.retain(|change| directory(change).is_none_or(|directory| changed.contains(&directory)));
+    Ok(())
 }
 
 /// Returns whether a file changed after `end`. Then the part of a command in its content is not known.

@@ -16,6 +16,7 @@ mod alive;
 mod aside;
 mod compare;
 mod copy;
+mod index;
 mod leftover;
 mod modes;
 mod names;
@@ -30,6 +31,7 @@ mod storm;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod unkept;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -447,6 +449,14 @@ impl Loaded {
         Ok(())
     }
 
+    /// Returns whether a change of a git index stages something else, rather than noting times of files.
+    fn stages(&mut self, change: &Change) -> io::Result<bool> {
+        let blobs = [&change.before, &change.after].map(|node| blob_of(&node.as_ref()?.content));
+        let (true, [Some(before), Some(after)]) = (names::is_index(&change.path), blobs) else { return Ok(false) };
+        let (before, after) = (index::staged(&self.pack.read(&before)?), index::staged(&self.pack.read(&after)?));
+        Ok(before.is_some() && after.is_some() && before != after)
+    }
+
     /// Records the changes since [`keep`](Self::keep). Those after `end` are not the command's. `logged` are the files with
     /// line logs; `None` if no line log gets the changes.
     fn record(
@@ -470,7 +480,12 @@ impl Loaded {
         };
         let Differences { mut changes, mut lost, .. } = compare(&self.tree, &tree, look)?;
         changes.retain(|change| !skip.contains(&change.path));
-        forget_looks(&mut changes);
+        forget_looks(&mut changes, |change| self.stages(change))?;
+        let since = self.since()?;
+        lost.extend(self.brought(files, &mut changes, since));
+        lost.extend(self.changed_crowds(files, &tree, since)?);
+        lost.sort_unstable();
+        lost.dedup();
         lost.retain(|path| !skip.contains(path));
         if let Some(end) = end {
             let (late, known) = changes.into_iter().partition(|change| is_later(&tree, change, end));

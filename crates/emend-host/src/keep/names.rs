@@ -143,6 +143,11 @@ pub(super) fn is_note(path: &FilePath) -> bool {
     names.contains(&inner) || inner.starts_with("logs/")
 }
 
+/// Returns whether a path is the index of a repository, or of a submodule or work tree of it.
+pub(super) fn is_index(path: &FilePath) -> bool {
+    repository(path).is_some_and(|(_, inner)| inner == "index" || inner.ends_with("/index"))
+}
+
 fn char_of(byte: u8) -> char {
     char::from_u32(BYTES + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }

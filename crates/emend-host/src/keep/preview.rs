@@ -35,7 +35,9 @@ fn preview(record: &Record, files: &RootFiles, aside: &Aside, undo: &KeptUndo) -
     for number in record.live_commands(&undo.runs) {
         let Some(recorded) = record.commands.get(number) else { continue };
         let is_shown = |change: &&Change| {
-            recorded.is_live(&change.path) && !change.is_product() && names::is_named_alone(&change.path)
+            // Objects stay, because a later commit may need them.
+            let is_switched = !names::is_object(&change.path);
+            recorded.is_live(&change.path) && !change.is_product() && is_switched
         };
         for change in recorded.changes.iter().filter(is_shown) {
             let (before, after) = (change.before.as_ref(), change.after.as_ref());
@@ -43,7 +45,7 @@ fn preview(record: &Record, files: &RootFiles, aside: &Aside, undo: &KeptUndo) -
         }
     }
     let mut places = Places::of(files, aside).restoring_deleted(undo.restores_deleted);
-    let mut previews = Vec::new();
+    let (mut previews, mut repositories) = (Vec::new(), BTreeMap::new());
     for (path, (before, after)) in changes {
         let switch = Switch { path, from: after, to: before };
         let is_blocked = match places.look(&switch)? {
@@ -57,9 +59,25 @@ fn preview(record: &Record, files: &RootFiles, aside: &Aside, undo: &KeptUndo) -
                 _ => continue,
             },
         };
+        if !names::is_named_alone(path) {
+            // A repository is named as a whole, also if only a part of it can be restored.
+            let is_whole = names::repository(path).is_some_and(|(_, inner)| inner.is_empty());
+            let known = repositories.entry(names::shown(path)).or_insert((None, true));
+            known.1 &= is_blocked;
+            if is_whole {
+                known.0 = Some((before.map(state), after.map(state)));
+            }
+            continue;
+        }
         let (before, after) = (before.map(state), after.map(state));
         previews.push(KeptPreview { path: names::shown(path), before, after, is_blocked });
     }
+    for (path, (states, is_blocked)) in repositories {
+        let directory = || Some(KeptState { kind: KeptStateKind::Directory, mode: 0o755 });
+        let (before, after) = states.unwrap_or_else(|| (directory(), directory()));
+        previews.push(KeptPreview { path, before, after, is_blocked });
+    }
+    previews.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(previews)
 }
 

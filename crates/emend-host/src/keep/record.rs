@@ -160,6 +160,9 @@ pub(super) enum Line {
         /// Paths of the commands that an undo left as they were, because the user had restored or changed them before.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         untouched: BTreeSet<FilePath>,
+        /// Texts with line logs that an undo changed without these. Their redo is that of the commands alone.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        taken: BTreeSet<FilePath>,
         /// Paths that were not switched, because they have another state. A later undo or redo tries them again.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         kept: BTreeSet<FilePath>,
@@ -175,8 +178,8 @@ pub(super) enum Line {
 impl Line {
     /// Returns the line after which no undo can be redone.
     pub(super) fn no_undo() -> Self {
-        let (untouched, kept) = Default::default();
-        Self::Switch { commands: Vec::new(), is_on: false, untouched, kept, at_ms: None, runs: Vec::new() }
+        let (untouched, taken, kept) = Default::default();
+        Self::Switch { commands: Vec::new(), is_on: false, untouched, taken, kept, at_ms: None, runs: Vec::new() }
     }
 }
 
@@ -187,6 +190,8 @@ pub(super) struct Undone {
     pub(super) commands: Vec<usize>,
     /// The paths of these commands that the undo did not change.
     pub(super) untouched: BTreeSet<FilePath>,
+    /// The texts with line logs that the undo changed without these.
+    pub(super) taken: BTreeSet<FilePath>,
     /// Its time in milliseconds since 1970, if it is known.
     pub(super) at_ms: Option<u64>,
     /// Its runs, also those without commands.
@@ -261,7 +266,7 @@ impl Record {
                     self.push_undone(Undone { commands, ..Undone::default() });
                 }
             }
-            Line::Switch { commands, is_on, untouched, kept, at_ms, runs } => {
+            Line::Switch { commands, is_on, untouched, taken, kept, at_ms, runs } => {
                 let was_undoing = self.is_undoing(&commands);
                 self.switching = None;
                 if !commands.is_empty() {
@@ -283,7 +288,7 @@ impl Record {
                         self.push_undone(Undone { untouched: done, commands, ..undone });
                     }
                     false if commands.is_empty() => self.undone.clear(),
-                    false => self.push_undone(Undone { commands, untouched, at_ms, runs }),
+                    false => self.push_undone(Undone { commands, untouched, taken, at_ms, runs }),
                 }
             }
         }
@@ -297,8 +302,8 @@ impl Record {
             Step::Edit(number) => self.noted.get(*number).cloned().map(Line::Modes),
             Step::Switched { commands, is_on, kept } => {
                 let (commands, kept) = (commands.clone(), kept.clone());
-                let untouched = BTreeSet::new();
-                Some(Line::Switch { commands, is_on: *is_on, untouched, kept, at_ms: None, runs: Vec::new() })
+                let (untouched, taken) = Default::default();
+                Some(Line::Switch { commands, is_on: *is_on, untouched, taken, kept, at_ms: None, runs: Vec::new() })
             }
             Step::SwitchedEdits(switched) => Some(Line::SwitchedEdits(switched.clone())),
         })
@@ -307,6 +312,11 @@ impl Record {
     /// Returns whether the undo of these commands has begun and is not complete.
     pub(super) fn is_undoing(&self, commands: &[usize]) -> bool {
         self.switching.as_ref().is_some_and(|(known, is_on)| !is_on && known == commands)
+    }
+
+    /// Returns whether the redo of these commands has begun and is not complete.
+    pub(super) fn is_redoing(&self, commands: &[usize]) -> bool {
+        self.switching.as_ref().is_some_and(|(known, is_on)| *is_on && known == commands)
     }
 
     /// Adds an undo, unless it has changed nothing that could be redone.

@@ -18,6 +18,7 @@ use emend_edit::ContentHash;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, mknodat, openat, readlinkat, statat};
 
 use super::aside::Aside;
+use super::index::staged;
 use super::names::{self, on_disk, text_of};
 use super::node::{Change, Content, Node, inode_of, is_directory};
 use super::pack::Pack;
@@ -72,6 +73,11 @@ pub(super) fn restore(places: Places<'_>, pack: &mut Pack, switches: &[Switch<'_
     let mut outcomes = Vec::with_capacity(switches.len());
     for switch in switches {
         outcomes.push(permitted(switch, restore.places.look(switch), Switched::LeftAlone)?);
+    }
+    for (switch, outcome) in switches.iter().zip(&mut outcomes) {
+        if *outcome == Switched::LeftAlone && names::is_index(switch.path) {
+            *outcome = permitted(switch, restore.look_at_index(switch), Switched::LeftAlone)?;
+        }
     }
     keep_moved_branches(files, switches, &mut outcomes);
     // Contents of directories go before the directories, and come after them.
@@ -182,11 +188,14 @@ pub(super) struct Places<'a> {
     restores_deleted: bool,
     /// Whether something can come in the place of a directory that was removed since, such as with the last file in it.
     over_removed_directories: bool,
+    /// Whether an earlier process was killed during the same undo or redo. It may have removed the state to replace, and not
+    /// yet created the one to restore.
+    resumes: bool,
 }
 
 impl<'a> Places<'a> {
     pub(super) fn of(files: &'a RootFiles, aside: &'a Aside) -> Self {
-        Self { files, aside, last: None, restores_deleted: false, over_removed_directories: false }
+        Self { files, aside, last: None, restores_deleted: false, over_removed_directories: false, resumes: false }
     }
 
     /// Returns these places for an undo that may restore files that were deleted since.
@@ -197,6 +206,11 @@ impl<'a> Places<'a> {
     /// Returns these places for a redo: an undo removes the directories of the files that it removes.
     pub(super) fn over_removed_directories(self) -> Self {
         Self { over_removed_directories: true, ..self }
+    }
+
+    /// Returns these places for an undo or redo that may have been interrupted.
+    pub(super) fn resuming(self, resumes: bool) -> Self {
+        Self { resumes, ..self }
     }
 
     /// Returns the mode bits of a path; `None` if nothing is there.
@@ -236,7 +250,9 @@ impl<'a> Places<'a> {
                 (_, None) => Switched::Before,
                 (None, Some(_)) => Switched::Done,
                 // The restoration was interrupted.
-                (Some(from), Some(_)) if self.aside.has(from) || self.restores_deleted => Switched::Done,
+                (Some(from), Some(_)) if self.resumes || self.aside.has(from) || self.restores_deleted => {
+                    Switched::Done
+                }
                 (from, Some(_)) if self.over_removed_directories && is_directory(from) => Switched::Done,
                 (Some(_), Some(_)) => Switched::LeftAlone,
             });
@@ -322,6 +338,26 @@ impl<'a> Restore<'a> {
         let n_lost = self.lost_names.get(&marks.inode).copied().unwrap_or_default();
         let had = |to: &Node| inode_of(Some(to)) == Some(marks.inode) && to.links == marks.links + n_lost;
         FileType::from_raw_mode(found.st_mode) == FileType::RegularFile && marks.links > 1 && !to.is_some_and(had)
+    }
+
+    /// Compares what is staged in a git index with both states of a switch: git may have noted other times of files since.
+    fn look_at_index(&mut self, switch: &Switch<'_>) -> io::Result<Switched> {
+        let content = match self.places.files.read(switch.path) {
+            Ok(content) => content,
+            Err(_) => return Ok(Switched::LeftAlone),
+        };
+        let Some(now) = staged(&content) else { return Ok(Switched::LeftAlone) };
+        let mut holds = |node: Option<&Node>| match node.map(|node| &node.content) {
+            Some(Content::File { blob: Some(blob), .. }) => {
+                Ok::<bool, io::Error>(staged(&self.pack.read(blob)?).is_some_and(|kept| kept == now))
+            }
+            _ => Ok(false),
+        };
+        Ok(match (holds(switch.to)?, holds(switch.from)?) {
+            (true, _) => Switched::Before,
+            (false, true) => Switched::Done,
+            (false, false) => Switched::LeftAlone,
+        })
     }
 
     fn separate(&mut self, switch: &Switch<'_>) -> io::Result<()> {

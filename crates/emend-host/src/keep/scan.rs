@@ -101,6 +101,46 @@ pub(super) fn parent_of(files: &RootFiles, path: &FilePath) -> io::Result<Option
     Ok(Some(directory))
 }
 
+/// Returns whether anything in a directory has changed since a time, in nanoseconds since 1970. Programs cannot set the time
+/// of a change. A part that cannot be read counts as unchanged.
+///
+/// # Errors
+///
+/// The system has no file descriptors or memory left.
+pub(super) fn has_changed_since(files: &RootFiles, path: &FilePath, since: i64) -> io::Result<bool> {
+    let mut reader = Reader::default();
+    let Some(parent) = parent_of(files, path)? else { return Ok(false) };
+    let mut ahead = vec![(Arc::new(parent), path.name().to_owned())];
+    while let Some((parent, name)) = ahead.pop() {
+        let (directory, entries) = match reader.enter_as(&parent, &on_disk(&name), |name| Some(text_of(name))) {
+            Ok(entered) => entered,
+            Err(error) if is_exhausted(&error) => return Err(error),
+            Err(_) => continue,
+        };
+        let directory = Arc::new(directory);
+        let here = std::iter::once((".".to_owned(), Kind::File));
+        for (name, kind) in here.chain(entries) {
+            let found = statat(&*directory, &*on_disk(&name), AtFlags::SYMLINK_NOFOLLOW);
+            if found.is_ok_and(|found| stamp(&found).changed >= since) {
+                return Ok(true);
+            }
+            if kind == Kind::Directory {
+                ahead.push((Arc::clone(&directory), name));
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Returns whether something was there before a time, in nanoseconds since 1970, and has no other name. The system may not
+/// know since when it exists.
+pub(super) fn is_older(files: &RootFiles, path: &FilePath, than: i64) -> bool {
+    let Ok(found) = files.directory().symlink_metadata(&*on_disk(path.as_str())) else { return false };
+    let born = found.created().ok().and_then(|born| born.into_std().duration_since(UNIX_EPOCH).ok());
+    let is_known = born.is_some_and(|born| is_settled(i64::try_from(born.as_nanos()).unwrap_or(i64::MAX), than));
+    is_known && (found.is_dir() || cap_std::fs::MetadataExt::nlink(&found) == 1)
+}
+
 /// Returns the time in nanoseconds since 1970.
 fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use emend_agent::environment::{ExecutionEnvironment as _, KeptUndo, UndoStep};
+use emend_agent::environment::{ExecutionEnvironment as _, FilePath, KeptUndo, UndoStep};
 use emend_agent::session::call_tool;
 use emend_agent::tool::{ToolError, ToolOutput};
 use emend_agent::tools::core_tools;
@@ -35,6 +35,10 @@ mod kinds;
 mod processes;
 mod redone;
 mod retried;
+#[cfg(target_os = "linux")]
+mod staged;
+#[cfg(target_os = "linux")]
+mod unkept;
 #[cfg(target_os = "linux")]
 mod unseen;
 
@@ -258,13 +262,13 @@ fn ignored_directories_that_a_copy_shares_are_undone() {
 }
 
 #[test]
-fn a_large_ignored_directory_that_a_command_creates_stays() {
+fn a_large_ignored_directory_that_a_command_creates_stays_and_is_named() {
     let project = Project::usual();
     let open = project.open();
     open.shell("rm -r out");
     let data = open.shell("mkdir -p out/many; touch $(seq -f out/many/%g 2000); echo x > a.txt");
-    assert_eq!((&data["changed"], &data["left_out"]), (&json!(["a.txt"]), &json!([])));
-    open.undo();
+    assert_eq!((&data["changed"], &data["left_out"]), (&json!(["a.txt"]), &json!(["out"])));
+    assert_eq!(open.undo().lost.iter().map(FilePath::as_str).collect::<Vec<_>>(), ["out"]);
     assert_eq!(fs::read_to_string(project.path("a.txt")).unwrap(), "one\ntwo\n");
     assert!(project.path("out/many/7").exists());
 }

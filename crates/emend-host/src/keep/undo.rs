@@ -36,12 +36,14 @@ impl Loaded {
                 true => self.undoing.take(),
                 false => {
                     let restored_before = self.restored_before(files, &commands, logged)?;
-                    Some(Undoing { touched: BTreeSet::new(), restored_before })
+                    Some(Undoing { touched: BTreeSet::new(), taken: BTreeSet::new(), restored_before })
                 }
             };
             self.append(Line::Switching { commands: commands.clone(), is_on: false })?;
             self.let_give_way(files, &commands, logged, |change| (change.after.as_ref(), change.before.as_ref()))?;
         }
+        // What the first step of the killed process had changed is not known, so each path counts as begun.
+        let resumes = self.undoing.is_none();
         let mut outcome = Outcome::default();
         for &number in &commands {
             let Some(recorded) = self.record.commands.get(number) else { continue };
@@ -86,7 +88,7 @@ impl Loaded {
                 }
             };
             let live = || recorded.changes.iter().filter(|change| recorded.is_live(&change.path));
-            let places = Places::of(files, &self.aside).restoring_deleted(*restores_deleted);
+            let places = Places::of(files, &self.aside).restoring_deleted(*restores_deleted).resuming(resumes);
             if step == UndoStep::BeforeLogs {
                 let linked: Vec<Switch<'_>> =
                     live().filter(|change| is_logged(change) && !is_due(change)).map(backwards).collect();
@@ -103,6 +105,11 @@ impl Loaded {
             if step == UndoStep::BeforeLogs {
                 let reached = switches.iter().zip(&outcomes).filter(|(_, outcome)| **outcome != Switched::LeftAlone);
                 self.put_back.extend(reached.map(|(switch, _)| switch.path.clone()));
+                if let Some(undoing) = &mut self.undoing {
+                    let done = due.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Switched::Done);
+                    let taken = done.filter(|(change, _)| recorded.is_in_log(change, logged));
+                    undoing.taken.extend(taken.map(|(change, _)| change.path.clone()));
+                }
             }
             if step == UndoStep::AfterLogs {
                 // Directories that the edits had created, and the command had removed.
@@ -156,14 +163,15 @@ impl Loaded {
                                 && !left.contains(path)
                                 && !undoing.restored_before.contains(path))
                     };
-                    let undoing = self.undoing.take();
-                    let untouched = undoing.map_or_else(BTreeSet::new, |undoing| {
+                    let (untouched, taken) = self.undoing.take().map_or_else(Default::default, |undoing| {
                         let paths = self.record.paths_of(&commands);
-                        paths.filter(|path| !is_touched(path, &undoing)).cloned().collect()
+                        let untouched = paths.filter(|path| !is_touched(path, &undoing)).cloned().collect();
+                        (untouched, undoing.taken)
                     });
                     let kept = outcome.left_alone().union(left).cloned().collect();
                     let at_ms = Some(SystemClock.now_ms());
-                    self.append(Line::Switch { commands, is_on: false, untouched, kept, at_ms, runs: runs.clone() })?;
+                    let runs = runs.clone();
+                    self.append(Line::Switch { commands, is_on: false, untouched, taken, kept, at_ms, runs })?;
                 }
             }
         }
@@ -279,9 +287,10 @@ impl Loaded {
         logged: &BTreeSet<FilePath>,
         redone: &BTreeSet<FilePath>,
     ) -> io::Result<KeptRestored> {
-        let Some(Undone { commands, untouched, .. }) = self.record.undone.last().cloned() else {
+        let Some(Undone { commands, untouched, taken, .. }) = self.record.undone.last().cloned() else {
             return Ok(KeptRestored::default());
         };
+        let resumes = self.record.is_redoing(&commands);
         self.append(Line::Switching { commands: commands.clone(), is_on: true })?;
         // A later redo without the first step must not find them.
         let in_room = std::mem::take(&mut self.in_room);
@@ -291,7 +300,10 @@ impl Loaded {
         forth.sort_unstable();
         for &number in &forth {
             let Some(recorded) = self.record.commands.get(number) else { continue };
-            let is_done = |change: &Change| recorded.is_in_log(change, redone) && !change.keeps_content();
+            // The log does not know a text that the undo removed without it.
+            let is_done = |change: &Change| {
+                recorded.is_in_log(change, redone) && !change.keeps_content() && !taken.contains(&change.path)
+            };
             let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
             // The log has made the file with the mode bits that it had when the undo removed it.
             let is_made = |change: &Change| change.before.is_none() && self.absent.contains(&change.path);
@@ -306,7 +318,7 @@ impl Loaded {
                 .map(|change| if is_done(change) { Cow::Owned(change.of_mode_alone()) } else { Cow::Borrowed(change) })
                 .collect();
             let switches: Vec<Switch<'_>> = due.iter().map(|change| forwards(change)).collect();
-            let places = Places::of(files, &self.aside).over_removed_directories();
+            let places = Places::of(files, &self.aside).over_removed_directories().resuming(resumes);
             let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "redo"))?;
             outcome.take(&switches, &outcomes);
             let is_settled = |change: &&Change| {
@@ -323,6 +335,7 @@ impl Loaded {
             commands,
             is_on: true,
             untouched: BTreeSet::new(),
+            taken: BTreeSet::new(),
             kept,
             at_ms: None,
             runs: Vec::new(),
@@ -342,6 +355,8 @@ fn partly(error: &io::Error, action: &str) -> io::Error {
 pub(super) struct Undoing {
     /// Paths that it has changed.
     touched: BTreeSet<FilePath>,
+    /// Texts of the line logs that it has changed without them, because a file comes in the place of their directory.
+    taken: BTreeSet<FilePath>,
     /// Files of the line logs that the user had restored before.
     restored_before: BTreeSet<FilePath>,
 }

@@ -47,6 +47,8 @@ impl LocalEnvironment {
     ///
     /// `Refused` or `Unfinished` if the disk fails; the commit is then still unfinished.
     pub fn recover(&self, state: &StateDir, observe: &mut Observer<'_>) -> Result<Option<Recovered>, CommitError> {
+        // A removed file takes the directories with it that were created for it.
+        self.files.store_notes(state.directory());
         commit::recover(&self.files, state, observe)
     }
 

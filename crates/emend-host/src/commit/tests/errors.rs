@@ -183,3 +183,29 @@ fn directories_and_the_journal_are_synced_after_each_change() {
         }
     }
 }
+
+#[test]
+fn stopped_while_it_removes_files_the_next_run_removes_the_directories_that_were_made_for_them() {
+    let project = || {
+        let project = Project::usual();
+        let start = project.tree();
+        let made = [change("new/deep/x", None, Some("x\n")), change("new/y", None, Some("y\n"))];
+        project.commit_as_program(&made, &mut |_| Ok(())).unwrap();
+        (project, start)
+    };
+    let removed = [change("new/deep/x", Some("x\n"), None), change("new/y", Some("y\n"), None)];
+    let (mut n_stops, mut n_completed) = (0, 0);
+    loop {
+        let (project, start) = project();
+        let old = project.tree();
+        if !stopped_at(n_stops, |observe| drop(project.commit_as_program(&removed, observe))) {
+            break;
+        }
+        project.recover();
+        let found = project.tree();
+        assert!(found == old || found == start, "stopped before step {n_stops}: {found:?}");
+        n_completed += usize::from(found == start);
+        n_stops += 1;
+    }
+    assert!(n_completed > 3 && n_completed < n_stops, "{n_completed} of {n_stops}");
+}

@@ -83,6 +83,38 @@ fn a_process_that_is_killed_during_an_undo_or_redo_leaves_both_possible() {
     check_same(&after, &project.tree());
 }
 
+/// Files that become links or directories are removed before these are made.
+#[test]
+fn files_that_a_killed_undo_or_redo_had_removed_come_back() {
+    for is_on in [false, true] {
+        let project = Project::usual();
+        let before = project.tree();
+        let open = project.open();
+        open.shell("rm a.txt b.bin link; ln -s key a.txt; mkdir b.bin; echo file > link");
+        let after = project.tree();
+        if is_on {
+            open.undo();
+        }
+        drop(open);
+        let line = format!("{{\"switching\":{{\"commands\":[0],\"is_on\":{is_on}}}}}\n");
+        let record = File::options().append(true).open(project.kept().join("changes.jsonl"));
+        std::io::Write::write_all(&mut record.unwrap(), line.as_bytes()).unwrap();
+        for name in ["a.txt", "b.bin", "link"] {
+            let path = project.path(name);
+            fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).unwrap();
+        }
+        let open = project.open();
+        assert!(block_on(open.workspace.catch_up()).is_some());
+        check_same(if is_on { &after } else { &before }, &project.tree());
+        if is_on {
+            open.undo();
+        } else {
+            block_on(open.workspace.redo_runs()).unwrap();
+        }
+        check_same(if is_on { &before } else { &after }, &project.tree());
+    }
+}
+
 #[test]
 fn files_that_change_after_a_process_is_killed_are_the_users() {
     let project = Project::usual();

@@ -151,6 +151,22 @@ fn a_file_in_the_place_of_a_directory_that_went_with_its_last_text_is_redone() {
 }
 
 #[test]
+fn a_text_whose_directory_gave_way_to_a_file_in_the_undo_is_redone() {
+    let binary = || shell("rm -r new; printf '\\0' > new");
+    check_undo(&[shell("mkdir new; echo x > new/in"), binary(), shell("rm new; mkdir new; echo y > new/in")]);
+}
+
+#[test]
+fn texts_before_and_after_directories_in_their_place_are_redone() {
+    check_undo(&[
+        moved("deep/er/c.txt", "new"),
+        shell("mkdir deep/er/c.txt; echo in > deep/er/c.txt/in"),
+        shell("rm -r deep; mkdir deep; echo in > deep/in"),
+        shell("echo file > deep/er"),
+    ]);
+}
+
+#[test]
 fn an_edit_that_follows_a_link_in_the_place_of_the_text_is_redone() {
     let edit = || ("write_file", json!({ "file_path": "a.txt", "content": "new\n" }));
     check(&[shell("mv a.txt moved; ln -s moved a.txt"), shell("rm a.txt"), edit()]);
