@@ -531,6 +531,9 @@ mod tests {
         assert!(hidden.ends_with("    r\\u{200b}m\\u{200d} x\\u{e0041}"), "{hidden}");
         let long = question(&request(json!({"command": "echo\n".repeat(400)})));
         assert!(long.ends_with("    echo\n  (400 lines; scroll up to read all)"), "{long}");
+        let hidden = format!("echo a{0}; rm -r x;{0}echo b", " ".repeat(6_000));
+        let long = question(&request(json!({ "command": hidden })));
+        assert!(long.ends_with("echo b\n  (12047 characters; scroll up to read all)"), "{long}");
         let expected = format!("? shell wants to make this change:\n    -a\n    +b\n{}", ending("this tool"));
         assert_eq!(prompted(&request(json!({"fileDiff": "-a\n+b\n"}))), expected);
         let protected = prompted(&request(json!({"fileDiff": "+b\n", "paths": [".git/hooks/a"]})));

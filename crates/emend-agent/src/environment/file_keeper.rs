@@ -205,6 +205,11 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the time of the undo that [`redo`](Self::redo) would redo, in milliseconds since 1970, if it is known.
     fn undone_at(&self) -> Option<u64>;
 
+    /// Returns whether line logs had no part in the undo that [`redo`](Self::redo) would redo.
+    fn undone_alone(&self) -> bool {
+        false
+    }
+
     /// Gives files whose edits line logs have redone the mode bits from before the undo of these edits. Needed for a redo
     /// without [`redo`](Self::redo).
     ///

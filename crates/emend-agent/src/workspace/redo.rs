@@ -28,7 +28,9 @@ impl Workspace {
         let logged = if MAY_KEEP && !kept.is_empty() { logged.ok().flatten() } else { logged? };
         let runs = self.rolled_back(logged.as_deref().unwrap_or_default());
         // Two undos rather than two parts of one. The last one is redone first.
-        let is_apart = !kept.is_empty() && !runs.is_empty() && runs.is_disjoint(&set_of(kept.iter().copied()));
+        let is_of_others = || runs.is_disjoint(&set_of(kept.iter().copied()));
+        let is_alone = || MAY_KEEP && self.keeper().is_some_and(FileKeeper::undone_alone);
+        let is_apart = !kept.is_empty() && !runs.is_empty() && (is_of_others() || is_alone());
         let is_last = || match (self.undone_at(logged.as_deref().unwrap_or_default()), kept_at) {
             (Some(at), Some(kept_at)) if at != kept_at => at > kept_at,
             // Runs are undone from the last one back.

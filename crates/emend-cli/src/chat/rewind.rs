@@ -47,7 +47,7 @@ pub(super) async fn rewind(chat: &mut Chat) -> Result<Option<String>, Failure> {
     if parts.files && !target.runs.is_empty() {
         let undone = Undone::of(&chat.setup.project, &target.runs).await?;
         chat.setup.project.save()?;
-        checkpoints::report(&undone)?;
+        checkpoints::report(&undone, "/redo")?;
     }
     if !parts.conversation {
         // Otherwise the model would continue with texts that no longer exist.

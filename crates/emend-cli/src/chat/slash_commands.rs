@@ -22,7 +22,7 @@ use crate::wrap::{truncated, wrap_text};
 use crate::{provider, text_diff};
 
 /// Width of the column with names and arguments in the help.
-const CALL_COLUMNS: usize = 20;
+const CALL_COLUMNS: usize = 22;
 
 /// Rows that a list leaves free for the lines around it.
 const ROWS_AROUND_LIST: usize = 4;
@@ -190,7 +190,7 @@ async fn undo_run(chat: &mut Chat) -> Result<(), Failure> {
         }
     }
     let undone = undo::undo_last(&chat.setup.project).await?;
-    checkpoints::report(&undone)?;
+    checkpoints::report(&undone, "/redo")?;
     let paths: Vec<&str> = undone.run.restored.iter().map(|path| path.as_str()).collect();
     // Otherwise the model would continue with texts that no longer exist.
     let note = format!("[I undid your last changes in {}.]", paths.join(", "));

@@ -90,7 +90,7 @@ pub(crate) async fn rollback(root: &Start, run: u64, check: bool) -> Result<Exit
     if undone.run.restored.is_empty() {
         return Err(nothing_left(&project, run, &undone.run).await);
     }
-    report(&undone)
+    report(&undone, "emend redo")
 }
 
 /// Returns the failure of a rollback that undoes nothing.
@@ -515,8 +515,8 @@ fn write_lost<W: Write>(out: &mut Guarded<W>, indent: &str, lost: &[FilePath]) -
     out.write_own(&(Painter::stdout().paint(style::YELLOW, &visible(&text)) + "\n"))
 }
 
-/// Prints which files were restored, after the name of the run if it is one.
-pub(crate) fn report(undone: &Undone) -> Result<ExitCode, Failure> {
+/// Prints which files were restored, after the name of the run if it is one. `redo` is the command that restores all.
+pub(crate) fn report(undone: &Undone, redo: &str) -> Result<ExitCode, Failure> {
     let mut stdout = stdout();
     if let Some(run) = &undone.name {
         writeln!(stdout, "{}", folded(&format!("undid {}", visible(run))))?;
@@ -540,8 +540,8 @@ pub(crate) fn report(undone: &Undone) -> Result<ExitCode, Failure> {
         writeln!(stdout, "{}", folded(&line))?;
     }
     if !undone.by_commands.is_empty() {
-        let note = "If another program made one of these changes, it was undone, too; `emend redo` restores all.";
-        writeln!(stdout, "{}", folded(note))?;
+        let note = format!("If another program made one of these changes, it was undone, too; `{redo}` restores all.");
+        writeln!(stdout, "{}", folded(&note))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -18,7 +18,7 @@ pub(crate) async fn undo(root: &Start) -> Result<ExitCode, Failure> {
     if let Some(FinishedStep::RunsUndone(runs)) = &project.finished {
         return finished(&project, runs);
     }
-    report(&undo_last(&project).await?)
+    report(&undo_last(&project).await?, "emend redo")
 }
 
 /// Reports an undo that was interrupted and is complete now. The user most likely repeats it, so nothing else is undone.

@@ -126,3 +126,31 @@ fn a_scoped_rollback_names_what_it_does_not_undo() {
     }
     assert_eq!((project.read("a.txt").as_str(), fs::read(project.path("b.bin")).unwrap()), ("one\n", b"c\0d".to_vec()));
 }
+
+#[test]
+fn a_preview_names_a_repository_and_a_scoped_rollback_an_ignored_directory() {
+    let project = Project::new(&[("a.txt", b"one\n"), (".gitignore", b"out/\n"), ("out/x", b"x\n")]);
+    let git = |arguments: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=n", "-c", "user.email=e"]).args(arguments).current_dir(project.path("."));
+        let done = git.env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
+        assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["commit", "-qm", "one"]);
+    let before = git(&["log", "--format=%H"]);
+    let command = "run git -c user.name=n -c user.email=e commit --allow-empty -qm two; echo y >> out/x";
+    project.run(&["run", command, "--allow", "shell"]).assert_ok();
+    for more in [&["--check"][..], &["--hard", "--check"]] {
+        let shown = project.run(&[&["rollback", "1"][..], more].concat()).assert_ok().stdout.clone();
+        assert!(shown.contains(".git: repository, changed\n"), "{more:?}: {shown}");
+    }
+    let scoped = project.run(&["rollback", "1", "--scoped"]);
+    assert_eq!(scoped.status, 2, "{}", scoped.stderr);
+    assert!(scoped.stderr.contains("--scoped undoes texts alone: .git, out;"), "{}", scoped.stderr);
+    project.run(&["rollback", "1", "--hard", "--yes"]).assert_ok();
+    assert_eq!(git(&["log", "--format=%H"]), before);
+    assert_eq!(project.read("out/x"), "x\n");
+}

@@ -302,6 +302,15 @@ impl Keeper {
         self.with(files, |loaded| Ok(loaded.record.undone.last().and_then(|undone| undone.at_ms))).ok().flatten()
     }
 
+    /// Returns whether line logs had no part in the last undo that can be redone.
+    pub(crate) fn undone_alone(&mut self, files: &RootFiles) -> bool {
+        if self.only_reads || !self.directory.exists() {
+            return false;
+        }
+        self.with(files, |loaded| Ok(loaded.record.undone.last().is_some_and(|undone| undone.alone)))
+            .unwrap_or_default()
+    }
+
     /// Returns the undo or redo that is not complete.
     pub(crate) fn interrupted(&self) -> Option<KeptInterrupted> {
         match &self.loaded {

@@ -163,6 +163,9 @@ pub(super) enum Line {
         /// Texts with line logs that an undo changed without these. Their redo is that of the commands alone.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         taken: BTreeSet<FilePath>,
+        /// Whether line logs had no part in an undo.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        alone: bool,
         /// Paths that were not switched, because they have another state. A later undo or redo tries them again.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         kept: BTreeSet<FilePath>,
@@ -178,8 +181,8 @@ pub(super) enum Line {
 impl Line {
     /// Returns the line after which no undo can be redone.
     pub(super) fn no_undo() -> Self {
-        let (untouched, taken, kept) = Default::default();
-        Self::Switch { commands: Vec::new(), is_on: false, untouched, taken, kept, at_ms: None, runs: Vec::new() }
+        let (commands, untouched, taken, alone, kept, runs) = Default::default();
+        Self::Switch { commands, is_on: false, untouched, taken, alone, kept, at_ms: None, runs }
     }
 }
 
@@ -192,6 +195,8 @@ pub(super) struct Undone {
     pub(super) untouched: BTreeSet<FilePath>,
     /// The texts with line logs that the undo changed without these.
     pub(super) taken: BTreeSet<FilePath>,
+    /// Whether line logs had no part in it.
+    pub(super) alone: bool,
     /// Its time in milliseconds since 1970, if it is known.
     pub(super) at_ms: Option<u64>,
     /// Its runs, also those without commands.
@@ -266,7 +271,7 @@ impl Record {
                     self.push_undone(Undone { commands, ..Undone::default() });
                 }
             }
-            Line::Switch { commands, is_on, untouched, taken, kept, at_ms, runs } => {
+            Line::Switch { commands, is_on, untouched, taken, alone, kept, at_ms, runs } => {
                 let was_undoing = self.is_undoing(&commands);
                 self.switching = None;
                 if !commands.is_empty() {
@@ -288,7 +293,7 @@ impl Record {
                         self.push_undone(Undone { untouched: done, commands, ..undone });
                     }
                     false if commands.is_empty() => self.undone.clear(),
-                    false => self.push_undone(Undone { commands, untouched, taken, at_ms, runs }),
+                    false => self.push_undone(Undone { commands, untouched, taken, alone, at_ms, runs }),
                 }
             }
         }
@@ -302,8 +307,8 @@ impl Record {
             Step::Edit(number) => self.noted.get(*number).cloned().map(Line::Modes),
             Step::Switched { commands, is_on, kept } => {
                 let (commands, kept) = (commands.clone(), kept.clone());
-                let (untouched, taken) = Default::default();
-                Some(Line::Switch { commands, is_on: *is_on, untouched, taken, kept, at_ms: None, runs: Vec::new() })
+                let (untouched, taken, alone, runs) = Default::default();
+                Some(Line::Switch { commands, is_on: *is_on, untouched, taken, alone, kept, at_ms: None, runs })
             }
             Step::SwitchedEdits(switched) => Some(Line::SwitchedEdits(switched.clone())),
         })

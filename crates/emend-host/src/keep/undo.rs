@@ -170,8 +170,8 @@ impl Loaded {
                     });
                     let kept = outcome.left_alone().union(left).cloned().collect();
                     let at_ms = Some(SystemClock.now_ms());
-                    let runs = runs.clone();
-                    self.append(Line::Switch { commands, is_on: false, untouched, taken, kept, at_ms, runs })?;
+                    let (alone, runs) = (logged.is_empty() && !resumes, runs.clone());
+                    self.append(Line::Switch { commands, is_on: false, untouched, taken, alone, kept, at_ms, runs })?;
                 }
             }
         }
@@ -336,6 +336,7 @@ impl Loaded {
             is_on: true,
             untouched: BTreeSet::new(),
             taken: BTreeSet::new(),
+            alone: false,
             kept,
             at_ms: None,
             runs: Vec::new(),

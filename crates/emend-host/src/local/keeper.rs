@@ -112,6 +112,10 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).undone_at(&self.files)
     }
 
+    fn undone_alone(&self) -> bool {
+        lock(&self.keeper).undone_alone(&self.files)
+    }
+
     fn redo_modes<'a>(&'a self, redone: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<(), EnvError>> {
         let redone = redone.clone();
         self.run("restoring mode bits", move |keeper, files| keeper.redo_modes(files, &redone))

@@ -76,7 +76,9 @@ mod enforce {
             let devices = devices.into_iter().chain(["/dev/ptmx", "/dev/pts", "/dev/shm"]).map(Path::new);
             let temporary = std::env::temp_dir();
             let places = sandbox.writable.iter().map(AsRef::as_ref).chain([root, &*temporary]).chain(devices);
-            let rules = path_beneath_rules(places, AccessFs::from_write(NEEDED));
+            // A device is a way around the rules: a command of an administrator could make one and write to a disk through it.
+            let permitted = AccessFs::from_write(NEEDED) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+            let rules = path_beneath_rules(places, permitted);
             let restricted = ruleset().and_then(|ruleset| ruleset.add_rules(rules)?.restrict_self());
             restricted.map_err(io::Error::other)?;
             start()

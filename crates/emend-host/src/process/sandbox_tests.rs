@@ -103,6 +103,15 @@ fn a_confined_command_writes_only_at_permitted_paths() {
         let (status, said) = run(&environment, command);
         assert_eq!(status, 0, "{command}: {said}");
     }
+    // Only an administrator can make devices at all.
+    let device = "mknod zero c 1 5";
+    match run(&open(&self::place(), None), device) {
+        (0, _) => {
+            let (status, said) = run(&environment, device);
+            assert!(status != 0 && said.contains("denied"), "{device}: {status} {said}");
+        }
+        (_, said) => println!("skipped: devices in the sandbox: {said}"),
+    }
     // The test process itself is not confined.
     fs::write(place.path().join("outside/new.txt"), "").unwrap();
 }

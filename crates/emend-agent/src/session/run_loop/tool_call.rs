@@ -145,7 +145,7 @@ const UNREVIEWED: [(&str, &str); 3] = [
 ];
 
 /// The most paths that a warning names.
-const NAMED_MAX: usize = 10;
+const NAMED_MAX: usize = 1_000;
 
 /// Rejects the calls of an incomplete response: a truncated call may look complete and do harm.
 pub(in crate::session) fn refuse_cut(core: &Core, calls: &[ToolCall], finish: FinishKind) {

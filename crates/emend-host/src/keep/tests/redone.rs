@@ -124,3 +124,21 @@ fn a_file_that_the_user_made_executable_is_so_after_undo_and_redo() {
     block_on(open.workspace.redo_runs()).unwrap();
     check_same(&after, &project.tree());
 }
+
+#[test]
+fn a_scoped_rollback_and_a_later_undo_of_the_rest_are_redone_one_by_one() {
+    let project = Project::usual();
+    let mut trees = vec![project.tree()];
+    let open = project.open();
+    open.shell("rm a.txt b.bin");
+    trees.push(project.tree());
+    let request = RollbackRequest { runs: vec![open.workspace.last_run()], ..RollbackRequest::default() };
+    block_on(open.workspace.rollback(&request)).unwrap();
+    trees.push(project.tree());
+    open.undo();
+    check_same(&trees[0], &project.tree());
+    for tree in [&trees[2], &trees[1]] {
+        block_on(open.workspace.redo_runs()).unwrap();
+        check_same(tree, &project.tree());
+    }
+}
