@@ -45,6 +45,9 @@ pub struct RecordedTask {
     pub messages: Vec<String>,
     /// Duration of each attempt in milliseconds. A replay reports these times instead of its own.
     pub wall_ms: Vec<u64>,
+    /// The error that ended the run, if one did. A replay must end with the same one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// The exchanges with the provider.
     pub cassette: Cassette,
 }

@@ -65,7 +65,15 @@ fn with_tiny_model(repo: &Repo) -> Result<()> {
         let mut eval = command(&emend, repo.root());
         eval.env("OPENAI_COMPATIBLE_BASE_URL", format!("{}/v1", server.url));
         eval.args(["eval", "small", "--output", output]).args(model);
-        stdout_of(&mut eval)
+        let done = eval.output().context("emend eval")?;
+        let stderr = String::from_utf8_lossy(&done.stderr);
+        // A request that failed is in the report, too.
+        ensure!(
+            matches!(done.status.code(), Some(0 | PROVIDER_FAILED)),
+            "emend eval ended with {}: {stderr}",
+            done.status
+        );
+        anyhow::Ok(String::from_utf8_lossy(&done.stdout).into_owned())
     };
     let recordings = output(repo).join("llama");
     let recordings = recordings.display().to_string();
@@ -80,6 +88,9 @@ fn with_tiny_model(repo: &Repo) -> Result<()> {
     say!("the results of each task are in {}", output(repo).join("llama.jsonl").display());
     Ok(())
 }
+
+/// The exit status of `emend eval` after a report with tasks that ended with an error.
+const PROVIDER_FAILED: i32 = 4;
 
 /// The agents of the tiny model. The responses are limited because such a model repeats itself without end.
 const TINY_MODEL: [&str; 18] = [
@@ -98,7 +109,7 @@ const TINY_MODEL: [&str; 18] = [
     "--max-turns",
     "4",
     "--retries",
-    "0",
+    "2",
     "--attempts",
     "1",
 ];

@@ -36,6 +36,8 @@ impl Server {
         let mut server = command(&llama.server, repo.root());
         server.arg("--model").arg(&llama.model).args(["--host", "127.0.0.1", "--port", "0", "--jinja"]);
         server.args(["--ctx-size", "8192", "--parallel", "1", "--seed", "1"]);
+        // Several threads wait for each other at each step. Beside other programs that takes many times longer than the work.
+        server.args(["--threads", "1", "--threads-batch", "1"]);
         let child = server.stdout(Stdio::null()).stderr(file).spawn().context("llama-server")?;
         let mut server = Self { child, url: String::new() };
         server.url = server.wait_for_url(&log)?;

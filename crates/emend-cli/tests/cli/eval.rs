@@ -165,10 +165,17 @@ fn each_model_runs_with_each_form_of_tool_calls() {
 fn a_provider_that_fails_is_not_a_score() {
     let project = Project::new(&[("own.toml", OWN.as_bytes())]);
     let args = ["eval", "own.toml", "--model", "openai_compatible:m", "--retries", "0"];
-    let outcome = project.run_with(&args, &[("OPENAI_COMPATIBLE_BASE_URL", "http://127.0.0.1:9")]);
-    assert_eq!(outcome.status, 4);
-    assert!(outcome.stderr.contains("tasks that ended with an error: 1;"), "{}", outcome.stderr);
+    let run = |options: &[&str]| {
+        let variables = [("OPENAI_COMPATIBLE_BASE_URL", "http://127.0.0.1:9")];
+        let outcome = project.run_with(&[&args[..], options].concat(), &variables);
+        assert_eq!(outcome.status, 4, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("tasks that ended with an error: 1;"), "{}", outcome.stderr);
+        outcome
+    };
+    let outcome = run(&["--record", "runs"]);
     assert!(outcome.stdout.contains("tasks with an error"), "{}", outcome.stdout);
+    // A replay has to end with the recorded error.
+    run(&["--replay", "runs"]);
 }
 
 #[test]

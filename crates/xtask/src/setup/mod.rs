@@ -9,6 +9,7 @@ mod debian;
 pub(crate) mod llama;
 pub(crate) mod npm;
 mod outcome;
+mod podman;
 mod postgres;
 mod sshd;
 pub(crate) mod std_source;
@@ -29,6 +30,7 @@ pub(crate) fn set_up(repo: &Repo) -> Result<()> {
     set_up_python(repo);
     set_up_postgres(repo);
     set_up_sshd(repo);
+    set_up_podman(repo);
     set_up_tools(repo)
 }
 
@@ -46,6 +48,11 @@ pub(crate) fn set_up_postgres(repo: &Repo) {
 /// Installs an SSH server, which tests of projects on other machines start themselves.
 pub(crate) fn set_up_sshd(repo: &Repo) {
     part("sshd", || sshd::set_up(repo));
+}
+
+/// Installs Podman, whose containers tests of projects elsewhere start themselves.
+pub(crate) fn set_up_podman(repo: &Repo) {
+    part("podman", || podman::set_up(repo));
 }
 
 /// Installs compilers, browser and npm packages.

@@ -79,7 +79,7 @@ const fn after(needs: &'static [&'static str], step: Step) -> Step {
 }
 
 /// All steps. Inside a lane they run in this order; a step stands behind all steps that it needs.
-const STEPS: [Step; 32] = [
+const STEPS: [Step; 33] = [
     step("fmt", Depth::Fast, Lane::Native, lint::fmt),
     step("tidy", Depth::Fast, Lane::Native, tidy::run),
     step("layers", Depth::Fast, Lane::Native, layers::run),
@@ -89,6 +89,7 @@ const STEPS: [Step; 32] = [
     step("python", Depth::Usual, Lane::Native, set_up_python),
     step("postgresql", Depth::Usual, Lane::Native, set_up_postgres),
     step("sshd", Depth::Usual, Lane::Native, set_up_sshd),
+    step("podman", Depth::Usual, Lane::Native, set_up_podman),
     step("native", Depth::Fast, Lane::Native, native::run),
     step("clippy", Depth::Usual, Lane::Native, lint::clippy),
     step("docs", Depth::Usual, Lane::Native, lint::docs),
@@ -133,6 +134,11 @@ fn set_up_postgres(context: &Context<'_>) -> Result<Counts> {
 
 fn set_up_sshd(context: &Context<'_>) -> Result<Counts> {
     setup::set_up_sshd(context.repo);
+    Ok(Counts::default())
+}
+
+fn set_up_podman(context: &Context<'_>) -> Result<Counts> {
+    setup::set_up_podman(context.repo);
     Ok(Counts::default())
 }
 

@@ -35,8 +35,9 @@ pub(super) fn mismatch<'a>(
     unplayed: usize,
 ) -> Option<String> {
     let recorded = recorded?;
-    if let Some(error) = attempts.find_map(|attempt| attempt.error.clone()) {
-        return Some(error);
+    let error = attempts.find_map(|attempt| attempt.error.clone());
+    if error != recorded.error {
+        return Some(error.unwrap_or_else(|| "the recorded run ended with an error".to_owned()));
     }
     if recorded.messages != messages {
         return Some("the messages to the agent are not the recorded ones".to_owned());

@@ -94,7 +94,8 @@ pub(super) async fn run(bench: &Bench, entry: &Entry, task: &Task) -> Result<Opt
     }
     setup.project.save()?;
     let cassette = setup.selected.recording();
-    let recording = cassette.map(|cassette| RecordedTask { messages: messages.clone(), wall_ms, cassette });
+    let error = attempts.iter().find_map(|attempt| attempt.error.clone());
+    let recording = cassette.map(|cassette| RecordedTask { messages: messages.clone(), wall_ms, error, cassette });
     let mismatch = mismatch(recorded, &messages, attempts.iter(), setup.selected.unplayed());
     Ok(Some(Outcome { result: TaskResult::new(&entry.contestant, task, attempts), recording, mismatch }))
 }

@@ -163,7 +163,7 @@ fn try_all(environment: &dyn ExecutionEnvironment, path: &str) -> Vec<Answer> {
     let mut answers = Vec::new();
     let unchecked = FilePath::clean(path).filter(|path| !path.is_root());
     for access in [Access::Read, Access::Write, Access::List] {
-        let resolved = block_on(environment.resolve(path, access));
+        let resolved = in_time(path, environment.resolve(path, access));
         let inside = resolved.as_ref().ok().filter(|path| !path.is_root()).cloned();
         for file in inside.iter().chain(&unchecked) {
             answers.extend(operate(environment, file));
@@ -180,6 +180,7 @@ fn operate(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Vec<Answe
         let done = found.is_ok();
         Answer { operation, said: found.map_or_else(|error| error.to_string(), |found| format!("{found:?}")), done }
     }
+    let name = path.as_str();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let query = GrepQuery {
         matcher: Matcher::new("[A-Za-z]", false).unwrap(),
@@ -198,15 +199,15 @@ fn operate(environment: &dyn ExecutionEnvironment, path: &FilePath) -> Vec<Answe
         over_read_only: false,
     };
     vec![
-        answer("read", block_on(environment.read(path)).map(text)),
-        answer("list", block_on(environment.list(path, 2))),
-        answer("glob", block_on(environment.glob(path, "**"))),
-        answer("paths", block_on(environment.glob_paths(path, "**"))),
-        answer("grep", block_on(environment.grep(&query))),
-        answer("write", block_on(environment.write(path, b"written by an escape"))),
-        answer("change", block_on(environment.change(&[change(Some(b"changed by an escape"))]))),
-        answer("change to nothing", block_on(environment.change(&[change(None)]))),
-        answer("remove", block_on(environment.remove(path))),
+        answer("read", in_time(name, environment.read(path)).map(text)),
+        answer("list", in_time(name, environment.list(path, 2))),
+        answer("glob", in_time(name, environment.glob(path, "**"))),
+        answer("paths", in_time(name, environment.glob_paths(path, "**"))),
+        answer("grep", in_time(name, environment.grep(&query))),
+        answer("write", in_time(name, environment.write(path, b"written by an escape"))),
+        answer("change", in_time(name, environment.change(&[change(Some(b"changed by an escape"))]))),
+        answer("change to nothing", in_time(name, environment.change(&[change(None)]))),
+        answer("remove", in_time(name, environment.remove(path))),
     ]
 }
 
@@ -246,18 +247,18 @@ pub(crate) fn place() -> Disk {
     disk
 }
 
-/// Runs `work`, which must not hang.
-fn in_time<T: Send>(what: &str, work: impl FnOnce() -> T + Send) -> T {
+/// Runs an operation on a path. It must not hang.
+fn in_time<T>(path: &str, operation: impl Future<Output = T>) -> T {
     thread::scope(|scope| {
         let (done, wait) = mpsc::channel::<()>();
         let watcher = scope.spawn(move || {
             if wait.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
                 // A hanging operation cannot be ended, so the process aborts to report the failure.
-                eprintln!("{what} hangs");
+                eprintln!("an operation on {path:?} hangs");
                 std::process::abort();
             }
         });
-        let result = work();
+        let result = block_on(operation);
         drop(done);
         watcher.join().unwrap();
         result
@@ -290,7 +291,7 @@ pub(crate) fn check_escapes(disk: &Disk, step: usize, environment: &mut dyn FnMu
     let attempts: Vec<String> = attempts(&root).into_iter().step_by(step).collect();
     for path in &attempts {
         let environment = environment();
-        let answers = in_time(path, || try_all(&*environment, path));
+        let answers = try_all(&*environment, path);
         check_held(path, &answers);
         assert_eq!(outside(disk.around.path()), before, "{path:?} changed what is outside");
         n_operations += answers.len();
@@ -319,7 +320,7 @@ fn no_path_leads_out_of_files_in_memory() {
     let attempts = attempts(&root);
     for path in &attempts {
         let files = MemFs::from_fixture(&fixture);
-        let answers = in_time(path, || try_all(&files, path));
+        let answers = try_all(&files, path);
         check_held(path, &answers);
         assert_eq!(block_on(files.read(&super::path("a.txt"))), Ok(b"inside\n".to_vec()), "{path:?}");
     }

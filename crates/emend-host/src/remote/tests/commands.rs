@@ -15,6 +15,7 @@ use futures::executor::block_on;
 use serde_json::json;
 
 use super::containers::Fake;
+use super::podman::Podman;
 use super::sshd::Sshd;
 use crate::clock::SystemClock;
 use crate::local::tests::Disk;
@@ -35,13 +36,18 @@ fn long(number: u32) -> String {
     format!("{number}.{}", std::process::id())
 }
 
+/// Returns the living processes of this machine with their arguments.
+pub(super) fn living() -> impl Iterator<Item = (i32, String)> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let lines = ids.filter_map(|id: i32| Some((id, fs::read(format!("/proc/{id}/cmdline")).ok()?)));
+    let lines = lines.map(|(id, line)| (id, String::from_utf8_lossy(&line).replace('\0', " ")));
+    lines.filter(|(_, line)| !line.is_empty())
+}
+
 /// Returns the living processes of this machine with `word` among their arguments.
 pub(super) fn with_word(word: &str) -> Vec<String> {
-    let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
-    let processes = entries.filter(|path| path.file_name().unwrap().to_str().unwrap().parse::<u32>().is_ok());
-    let lines = processes.filter_map(|path| fs::read(path.join("cmdline")).ok());
-    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
-    lines.filter(|line| line.contains(word)).collect()
+    living().map(|(_, line)| line).filter(|line| line.contains(word)).collect()
 }
 
 /// Waits for the end of all processes with `word` among their arguments. A command may be starting while its connection
@@ -58,12 +64,18 @@ pub(super) fn check_gone(word: &str) {
     }
 }
 
-/// Runs `check` over SSH, and at the same time in a container whose program a script replaces. The number is another one in
-/// each place, so that their processes can be told apart.
+/// Runs `check` over SSH, and at the same time in a container of Podman and in one whose program a script replaces. The
+/// number is another one in each place, so that their processes can be told apart.
 fn everywhere(check: impl Fn(&RemoteEnvironment, &Disk, u32) + Sync) {
-    // An absent server is printed on this thread: the output of others is not that of the test.
-    let sshd = Sshd::shared();
+    // An absent program is printed on this thread: the output of others is not that of the test.
+    let (sshd, podman) = (Sshd::shared(), Podman::shared());
     thread::scope(|scope| {
+        scope.spawn(|| {
+            if let Some(podman) = podman {
+                let disk = Disk::new(|_| FILES.to_owned());
+                check(&podman.environment(&disk.root()), &disk, 300);
+            }
+        });
         scope.spawn(|| {
             if let Some(sshd) = sshd {
                 let disk = Disk::new(|_| FILES.to_owned());
@@ -225,6 +237,10 @@ fn check_undo(disk: &Disk, environment: RemoteEnvironment) {
 fn changes_of_texts_by_a_command_are_undone_and_others_named() {
     let (fake, disk) = (Fake::new(), Disk::new(|_| FILES.to_owned()));
     check_undo(&disk, fake.environment("docker", &disk.root()));
+    if let Some(podman) = Podman::shared() {
+        let disk = Disk::new(|_| FILES.to_owned());
+        check_undo(&disk, podman.environment(&disk.root()));
+    }
     let Some(sshd) = Sshd::shared() else { return };
     let disk = Disk::new(|_| FILES.to_owned());
     check_undo(&disk, sshd.environment(&disk.root()));

@@ -1,5 +1,5 @@
-//! Containers, with a script in place of `docker`, `podman` and `kubectl` that runs their commands on this machine. So
-//! these tests check the scripts and the parser, and not the real programs.
+//! Containers: real ones of Podman, and a script in place of `docker`, `podman` and `kubectl` that runs their commands on this
+//! machine. Tests with the script check the scripts and the parser, and not the real programs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,6 +13,7 @@ use futures::executor::block_on;
 use tempfile::TempDir;
 
 use super::files::check_cases;
+use super::podman::Podman;
 use crate::local::tests::Disk;
 use crate::local::tests::escapes::{check_escapes, place};
 use crate::remote::environment::{Programs, RemoteEnvironment};
@@ -63,6 +64,39 @@ fn a_container_conforms() {
     println!("the program of the container is a script on this machine");
 }
 
+/// Returns the container of tests that take minutes, because each operation starts programs in it: only in a storm.
+fn in_a_storm() -> Option<&'static Podman> {
+    if std::env::var_os("EMEND_STORM").is_some() {
+        return Podman::shared();
+    }
+    println!("skipped: 1 case (it takes minutes; `cargo xtask test --all` runs it)");
+    None
+}
+
+#[test]
+fn a_container_of_podman_conforms() {
+    let Some(podman) = in_a_storm() else { return };
+    check_cases(&|root| podman.environment(root));
+}
+
+#[test]
+fn two_hundred_calls_in_a_container_of_podman_give_the_same_answers_as_in_memory() {
+    let Some(podman) = in_a_storm() else { return };
+    let disk = Disk::new(conformance::fixture);
+    let memory = MemFs::from_fixture(&conformance::fixture("/workspace"));
+    let found = block_on(conformance::transcript(&podman.environment(&disk.root()), true));
+    assert_eq!(found, block_on(conformance::transcript(&memory, true)));
+    disk.check_outside();
+}
+
+#[test]
+fn no_path_leads_out_of_a_container_of_podman() {
+    let Some(podman) = Podman::shared() else { return };
+    let disk = place();
+    let environment = Arc::new(podman.environment(&disk.root()));
+    check_escapes(&disk, step(24), &mut || Arc::clone(&environment) as _);
+}
+
 #[test]
 fn two_hundred_calls_in_a_container_give_the_same_answers_as_in_memory() {
     let fake = Fake::new();
@@ -73,14 +107,18 @@ fn two_hundred_calls_in_a_container_give_the_same_answers_as_in_memory() {
     disk.check_outside();
 }
 
+/// Each operation starts programs, so a part of the ways out takes as long as all others together. Returns `usual` unless a
+/// storm was asked for, which tries all of them.
+fn step(usual: usize) -> usize {
+    if std::env::var_os("EMEND_STORM").is_some() { 1 } else { usual }
+}
+
 #[test]
 fn no_path_leads_out_of_a_container() {
     let fake = Fake::new();
     let disk = place();
-    // Each operation starts programs, so a part of the ways takes as long as all others together.
-    let step = if std::env::var_os("EMEND_STORM").is_some() { 1 } else { 12 };
     let environment = Arc::new(fake.environment("podman", &disk.root()));
-    check_escapes(&disk, step, &mut || Arc::clone(&environment) as _);
+    check_escapes(&disk, step(12), &mut || Arc::clone(&environment) as _);
 }
 
 #[test]

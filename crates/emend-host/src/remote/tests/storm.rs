@@ -1,12 +1,13 @@
-//! A storm kills connections at random moments: no file is half-written, no process is left on the far side, and the next
-//! call connects again.
+//! A storm kills connections at random moments, over SSH and to containers: no file is half-written, no process is left on
+//! the far side, and the next call connects again.
 //!
 //! Four storms run at the same time. `EMEND_STORM=1` kills ten times as many connections. `EMEND_STORM_SEED` repeats the random choices, up to the timing of processes.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use emend_agent::environment::command::{Command, OutputStream};
 use emend_agent::environment::{ExecutionEnvironment as _, FileChange, FilePath};
@@ -14,6 +15,7 @@ use emend_llm::{CancelToken, Random as _};
 use futures::executor::block_on;
 
 use super::commands::check_gone;
+use super::podman::Podman;
 use super::sshd::Sshd;
 use crate::clock::OsRandom;
 use crate::local::tests::Disk;
@@ -45,28 +47,75 @@ fn content(name: &str, number: u64) -> Vec<u8> {
     format!("{name} {number}\n").repeat(60_000).into_bytes()
 }
 
-struct Storm<'a> {
-    sshd: &'a Sshd,
+/// A far side whose connections can be killed.
+trait FarSide: Sync {
+    /// The longest time between the start of a call and the kill: about as long as the call takes.
+    const PAUSE_MAX: Duration;
+
+    fn connect(&self, root: &Path) -> RemoteEnvironment;
+
+    /// Returns a function that kills the connections of the environment, at the far end if there is a choice.
+    fn aim(&self, environment: &RemoteEnvironment, at_far_end: bool) -> impl FnOnce() + Send;
+
+    /// Returns processes that should have ended with their connections, as far as all of them can be told.
+    fn left(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl FarSide for Sshd {
+    const PAUSE_MAX: Duration = Duration::from_millis(60);
+
+    fn connect(&self, root: &Path) -> RemoteEnvironment {
+        self.environment(root)
+    }
+
+    fn aim(&self, environment: &RemoteEnvironment, at_far_end: bool) -> impl FnOnce() + Send {
+        let local = environment.ssh.as_ref().unwrap().process();
+        move || match local {
+            Some(local) if !at_far_end => kill(i32::try_from(local).unwrap()),
+            _ => self.connections().into_iter().for_each(kill),
+        }
+    }
+}
+
+impl FarSide for Podman {
+    /// Each step starts a program.
+    const PAUSE_MAX: Duration = Duration::from_millis(800);
+
+    fn connect(&self, root: &Path) -> RemoteEnvironment {
+        self.environment(root)
+    }
+
+    fn aim(&self, _: &RemoteEnvironment, _: bool) -> impl FnOnce() + Send {
+        || self.connections().into_iter().for_each(kill)
+    }
+
+    fn left(&self) -> Vec<String> {
+        self.processes().into_iter().map(|(_, line)| line).collect()
+    }
+}
+
+struct Storm<'a, F> {
+    far_side: &'a F,
     disk: Disk,
     environment: RemoteEnvironment,
     numbers: Numbers,
     histogram: BTreeMap<String, u32>,
 }
 
-impl Storm<'_> {
+impl<F: FarSide> Storm<'_, F> {
     /// Runs `work` and kills the connection after a random time, at one of its two ends.
     fn kill_during<T>(&mut self, work: impl FnOnce(&RemoteEnvironment) -> T) -> T {
-        let pause = Duration::from_micros(self.numbers.below(60_000));
-        let at_server = self.numbers.below(2) == 0;
-        let local = self.environment.ssh.as_ref().unwrap().process();
-        let (sshd, environment) = (self.sshd, &self.environment);
+        let pause_max = u64::try_from(F::PAUSE_MAX.as_micros()).unwrap();
+        let pause = Duration::from_micros(self.numbers.below(pause_max));
+        let at_far_end = self.numbers.below(2) == 0;
+        let (far_side, environment) = (self.far_side, &self.environment);
+        let shoot = far_side.aim(environment, at_far_end);
         thread::scope(|scope| {
             scope.spawn(move || {
                 thread::sleep(pause);
-                match local {
-                    Some(local) if !at_server => kill(i32::try_from(local).unwrap()),
-                    _ => sshd.connections().into_iter().for_each(kill),
-                }
+                shoot();
             });
             work(environment)
         })
@@ -146,7 +195,7 @@ impl Storm<'_> {
         let state = match done {
             Ok(result) => {
                 assert_eq!((result.exit_code, result.n_left_behind > 0), (0, true), "{number}");
-                "done on a new connection"
+                "done"
             }
             Err(error) => {
                 assert_eq!(error.code().as_str(), "io_error", "{error}");
@@ -158,20 +207,20 @@ impl Storm<'_> {
     }
 }
 
-/// Number of storms at the same time, each with a server of its own. Most of a storm is waiting.
+/// Number of storms at the same time, each with a far side of its own. Most of a storm is waiting.
 const N_STORMS: u64 = 4;
 
 /// Kills connections `n_kills` times. Returns the number of each outcome.
-fn storm(sshd: &Sshd, index: u64, seed: u64, n_kills: u64) -> BTreeMap<String, u32> {
+fn storm<F: FarSide>(far_side: &F, index: u64, seed: u64, n_kills: u64) -> BTreeMap<String, u32> {
     let disk = Disk::new(|_| String::new());
     fs::create_dir(disk.root().join("sub")).unwrap();
     for name in NAMES {
         fs::write(disk.root().join(name), content(name, 0)).unwrap();
     }
-    let environment = sshd.environment(&disk.root());
+    let environment = far_side.connect(&disk.root());
     // A state of 0 would stay 0.
     let numbers = Numbers(seed.wrapping_add(index).max(1));
-    let mut storm = Storm { sshd, disk, environment, numbers, histogram: BTreeMap::new() };
+    let mut storm = Storm { far_side, disk, environment, numbers, histogram: BTreeMap::new() };
     let mut number = 0;
     for kill in 0..n_kills {
         storm.settle();
@@ -192,6 +241,11 @@ fn storm(sshd: &Sshd, index: u64, seed: u64, n_kills: u64) -> BTreeMap<String, u
             _ => storm.command(kill * N_STORMS + index),
         }
     }
+    let since = Instant::now();
+    while !far_side.left().is_empty() {
+        assert!(since.elapsed() < Duration::from_secs(60), "processes are left: {:?}", far_side.left());
+        thread::sleep(Duration::from_millis(20));
+    }
     let mut names: Vec<String> = fs::read_dir(storm.disk.root())
         .unwrap()
         .chain(fs::read_dir(storm.disk.root().join("sub")).unwrap())
@@ -202,21 +256,16 @@ fn storm(sshd: &Sshd, index: u64, seed: u64, n_kills: u64) -> BTreeMap<String, u
     storm.histogram
 }
 
-#[test]
-fn connections_killed_at_random_moments_leave_no_half_file_and_no_process() {
-    let servers: Vec<Sshd> = (0..N_STORMS).map_while(|_| Sshd::start()).collect();
-    if servers.is_empty() {
-        println!("skipped: 1 case (sshd is not installed, which `cargo xtask setup` does, or no user may run it)");
-        return;
-    }
+/// Runs a storm on each far side and prints how often each outcome was.
+fn storms<F: FarSide>(far_sides: &[F]) {
     let seed = std::env::var("EMEND_STORM_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| OsRandom.next_u64());
-    let n_kills: u64 = if std::env::var_os("EMEND_STORM").is_some() { 500 } else { 48 };
+    let n_kills: u64 = if std::env::var_os("EMEND_STORM").is_some() { 520 } else { 52 };
     println!("EMEND_STORM_SEED={seed}");
     let histogram = thread::scope(|scope| {
         let storms: Vec<_> = (0..N_STORMS)
-            .zip(&servers)
-            .map(|(index, sshd)| scope.spawn(move || storm(sshd, index, seed, n_kills / N_STORMS)))
+            .zip(far_sides)
+            .map(|(index, far_side)| scope.spawn(move || storm(far_side, index, seed, n_kills / N_STORMS)))
             .collect();
         let mut histogram: BTreeMap<String, u32> = BTreeMap::new();
         for (what, count) in storms.into_iter().flat_map(|storm| storm.join().unwrap()) {
@@ -229,4 +278,23 @@ fn connections_killed_at_random_moments_leave_no_half_file_and_no_process() {
     }
     assert_eq!(u64::from(histogram.values().sum::<u32>()), n_kills);
     assert!(histogram.keys().filter(|what| what.contains("lost")).count() >= 2, "{histogram:?}");
+}
+
+#[test]
+fn connections_killed_at_random_moments_leave_no_half_file_and_no_process() {
+    let servers: Vec<Sshd> = (0..N_STORMS).map_while(|_| Sshd::start()).collect();
+    if servers.is_empty() {
+        println!("skipped: 1 case (sshd is not installed, which `cargo xtask setup` does, or no user may run it)");
+        return;
+    }
+    storms(&servers);
+}
+
+#[test]
+fn programs_of_containers_killed_at_random_moments_leave_no_half_file_and_no_process() {
+    let containers: Result<Vec<Podman>, String> = (0..N_STORMS).map(|_| Podman::start()).collect();
+    match containers {
+        Ok(containers) => storms(&containers),
+        Err(reason) => println!("skipped: 1 case ({reason})"),
+    }
 }
