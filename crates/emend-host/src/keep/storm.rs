@@ -215,6 +215,7 @@ impl Storm {
         let arguments = json!({ "command": format!("({command}) 2>/dev/null; true"), "timeout_ms": timeout_ms });
         let output = self.open().call("shell", arguments);
         self.look_at_crowd(seen);
+        self.note_outside();
         let output = match output {
             Ok(output) => output,
             // Nothing else changes files meanwhile.

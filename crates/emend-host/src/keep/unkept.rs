@@ -24,7 +24,10 @@ impl Loaded {
     /// below them.
     pub(super) fn brought(&self, files: &RootFiles, changes: &mut Vec<Change>, since: i64) -> BTreeSet<FilePath> {
         let known: BTreeSet<u64> = match changes.iter().any(|change| change.before.is_none()) {
-            true => self.tree.iter().map(|entry| entry.stamp.inode).collect(),
+            true => {
+                let kept = self.tree.iter().filter(|entry| entry.content != Content::Crowd);
+                kept.map(|entry| entry.stamp.inode).collect()
+            }
             false => BTreeSet::new(),
         };
         let mut brought = BTreeSet::new();

@@ -67,8 +67,10 @@ impl Storm {
         fs::write(&outside, format!("outside {}\n", self.numbers.below(1000))).unwrap();
         let mode = [0o644, 0o600, 0o755][self.numbers.below(3)];
         fs::set_permissions(&outside, fs::Permissions::from_mode(mode)).unwrap();
-        self.run(&format!("ln -f {} {path}", outside.display()), seen);
+        let command = format!("ln -f {} {path}", outside.display());
         self.outside.push(Outside { path: outside, states: BTreeSet::new() });
+        self.note_outside();
+        self.run(&command, seen);
         seen.links_outside += 1;
     }
 

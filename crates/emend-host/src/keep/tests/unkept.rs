@@ -56,3 +56,13 @@ fn any_change_in_a_large_ignored_directory_is_named() {
         assert_eq!(undone.lost.iter().map(FilePath::as_str).collect::<Vec<_>>(), ["out"], "{command}");
     }
 }
+
+#[test]
+fn a_large_ignored_directory_that_a_command_moved_is_not_removed() {
+    let project = with_crowd();
+    let open = project.open();
+    assert_eq!(open.shell("mv out dataset")["not_undoable"], json!(["dataset", "out"]));
+    let undone = open.undo();
+    assert_eq!((undone.blocked, undone.restored), (vec![], vec![]));
+    assert_eq!(fs::read_to_string(project.path("dataset/many/deep/7")).unwrap(), "7\n");
+}
