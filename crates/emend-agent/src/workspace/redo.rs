@@ -49,9 +49,16 @@ impl Workspace {
         if redoes_kept && !firsts.is_empty() {
             self.redo_kept(&set_of(firsts.iter().flatten().cloned()), UndoStep::BeforeLogs).await?;
         }
+        #[cfg(not(target_family = "wasm"))]
         for paths in firsts {
             self.undo().await?;
             redone.restored.extend(paths);
+        }
+        // In a browser there is one step at most, and assigning compiles to less code.
+        #[cfg(target_family = "wasm")]
+        if let Some(paths) = firsts {
+            self.undo().await?;
+            redone.restored = paths;
         }
         #[cfg(not(target_family = "wasm"))]
         if let (false, Some(keeper)) = (redoes_kept, self.keeper()) {
