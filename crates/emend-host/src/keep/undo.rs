@@ -42,7 +42,7 @@ impl Loaded {
             self.append(Line::Switching { commands: commands.clone(), is_on: false })?;
             self.let_give_way(files, &commands, logged, |change| (change.after.as_ref(), change.before.as_ref()))?;
         }
-        // What the first step of the killed process had changed is not known, so each path counts as begun.
+        // The changes of a killed process are not known, so each path counts as begun.
         let resumes = self.undoing.is_none();
         let mut outcome = Outcome::default();
         for &number in &commands {
