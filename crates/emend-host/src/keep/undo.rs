@@ -36,7 +36,7 @@ impl Loaded {
                 true => self.undoing.take(),
                 false => {
                     let restored_before = self.restored_before(files, &commands, logged)?;
-                    Some(Undoing { touched: BTreeSet::new(), taken: BTreeSet::new(), restored_before })
+                    Some(Undoing { restored_before, ..Undoing::default() })
                 }
             };
             self.append(Line::Switching { commands: commands.clone(), is_on: false })?;
@@ -84,7 +84,14 @@ impl Loaded {
                         // of the log, or is tried again after it.
                         !recorded.is_in_log(change, logged) || above.any(|above| is_replaced(&above))
                     }
-                    UndoStep::AfterLogs => !is_removed(change) && (change.before.is_some() || !is_done(change)),
+                    UndoStep::AfterLogs => {
+                        // The log has put a text there that may be the one of before this undo.
+                        let is_logs = logged.contains(&change.path) && !left.contains(&change.path);
+                        let was_done = |undoing: &Undoing| undoing.done.contains(&(number, change.path.clone()));
+                        !(is_logs && self.undoing.as_ref().is_some_and(was_done))
+                            && !is_removed(change)
+                            && (change.before.is_some() || !is_done(change))
+                    }
                 }
             };
             let live = || recorded.changes.iter().filter(|change| recorded.is_live(&change.path));
@@ -106,9 +113,14 @@ impl Loaded {
                 let reached = switches.iter().zip(&outcomes).filter(|(_, outcome)| **outcome != Switched::LeftAlone);
                 self.put_back.extend(reached.map(|(switch, _)| switch.path.clone()));
                 if let Some(undoing) = &mut self.undoing {
-                    let done = due.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Switched::Done);
-                    let taken = done.filter(|(change, _)| recorded.is_in_log(change, logged));
-                    undoing.taken.extend(taken.map(|(change, _)| change.path.clone()));
+                    for (change, outcome) in due.iter().zip(&outcomes) {
+                        if *outcome == Switched::Done && recorded.is_in_log(change, logged) {
+                            undoing.taken.insert(change.path.clone());
+                        }
+                        if *outcome != Switched::LeftAlone && !change.is_text() {
+                            undoing.done.insert((number, change.path.clone()));
+                        }
+                    }
                 }
             }
             if step == UndoStep::AfterLogs {
@@ -307,9 +319,12 @@ impl Loaded {
             let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
             // The log has made the file with the mode bits that it had when the undo removed it.
             let is_made = |change: &Change| change.before.is_none() && self.absent.contains(&change.path);
-            let is_in_room = |path: &FilePath| in_room.contains(&(number, path.clone()));
+            // The path had the new state before the logs removed it, and an earlier command of this redo has made it anew.
+            let is_made_anew = |change: &Change| !change.is_text() && outcome.restored.contains(&change.path);
+            let is_in_room =
+                |change: &Change| in_room.contains(&(number, change.path.clone())) && !is_made_anew(change);
             let due = recorded.changes.iter();
-            let due = due.filter(|change| !untouched.contains(&change.path) && !is_in_room(&change.path));
+            let due = due.filter(|change| !untouched.contains(&change.path) && !is_in_room(change));
             // The log has put the text there that the last of its runs left. Only mode bits are missing.
             let due = due.filter(|change| {
                 !is_done(change) || !is_made(change) && change.after.is_some() && is_there(&change.path)
@@ -352,12 +367,14 @@ fn partly(error: &io::Error, action: &str) -> io::Error {
 }
 
 /// The first step of an undo, before the line logs do their part of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Undoing {
     /// Paths that it has changed.
     touched: BTreeSet<FilePath>,
     /// Texts of the line logs that it has changed without them, because a file comes in the place of their directory.
     taken: BTreeSet<FilePath>,
+    /// The changes of commands, by number, that no line log can hold and that it has undone, or found undone.
+    done: BTreeSet<(usize, FilePath)>,
     /// Files of the line logs that the user had restored before.
     restored_before: BTreeSet<FilePath>,
 }

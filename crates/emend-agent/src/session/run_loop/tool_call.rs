@@ -126,12 +126,8 @@ fn end(
         if let Some(Value::Array(paths)) = data.and_then(|data| data.get(code))
             && !paths.is_empty()
         {
-            let named: Vec<&str> = paths.iter().filter_map(Value::as_str).take(NAMED_MAX).collect();
-            let more = match paths.len() - named.len() {
-                0 => String::new(),
-                n_more => format!(" and {n_more} more"),
-            };
-            let message = format!("{what}: {}{more}", named.join(", "));
+            let named: Vec<&str> = paths.iter().filter_map(Value::as_str).collect();
+            let message = format!("{what}: {}", named.join(", "));
             core.emitter.emit(EventKind::Warning { code, message });
         }
     }
@@ -143,9 +139,6 @@ const UNREVIEWED: [(&str, &str); 3] = [
     ("at_once", "ignored by git, so not held back; undo restores it"),
     ("not_undoable", "cannot be undone"),
 ];
-
-/// The most paths that a warning names.
-const NAMED_MAX: usize = 1_000;
 
 /// Rejects the calls of an incomplete response: a truncated call may look complete and do harm.
 pub(in crate::session) fn refuse_cut(core: &Core, calls: &[ToolCall], finish: FinishKind) {

@@ -167,6 +167,12 @@ fn texts_before_and_after_directories_in_their_place_are_redone() {
 }
 
 #[test]
+fn a_moved_text_comes_back_although_commands_put_another_file_there_and_the_text_again() {
+    let back = || shell("rm run.sh; printf '#!/bin/sh\\n' > run.sh");
+    check_undo(&[moved("run.sh", "other"), shell("cp -a b.bin run.sh"), back()]);
+}
+
+#[test]
 fn an_edit_that_follows_a_link_in_the_place_of_the_text_is_redone() {
     let edit = || ("write_file", json!({ "file_path": "a.txt", "content": "new\n" }));
     check(&[shell("mv a.txt moved; ln -s moved a.txt"), shell("rm a.txt"), edit()]);
