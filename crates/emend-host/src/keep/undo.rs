@@ -88,9 +88,8 @@ impl Loaded {
                         // The log has put a text there that may be the one of before this undo.
                         let is_logs = logged.contains(&change.path) && !left.contains(&change.path);
                         let was_done = |undoing: &Undoing| undoing.done.contains(&(number, change.path.clone()));
-                        !(is_logs && self.undoing.as_ref().is_some_and(was_done))
-                            && !is_removed(change)
-                            && (change.before.is_some() || !is_done(change))
+                        let is_settled = is_logs && self.undoing.as_ref().is_some_and(was_done) || is_removed(change);
+                        !is_settled && (change.before.is_some() || !is_done(change))
                     }
                 }
             };
