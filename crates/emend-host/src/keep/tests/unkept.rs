@@ -20,9 +20,21 @@ fn with_crowd() -> Project {
     project
 }
 
+/// Returns whether the file system knows since when a file exists. Prints a skip otherwise.
+fn knows_births(project: &Project) -> bool {
+    let is_known = fs::metadata(project.path("a.txt")).unwrap().created().is_ok();
+    if !is_known {
+        println!("skipped: 1 case (the file system knows no times of birth)");
+    }
+    is_known
+}
+
 #[test]
 fn a_file_that_a_command_moved_out_of_a_large_ignored_directory_is_not_removed() {
     let project = with_crowd();
+    if !knows_births(&project) {
+        return;
+    }
     fs::create_dir(project.around.path().join("outside")).unwrap();
     fs::write(project.around.path().join("outside/only"), "only\n").unwrap();
     std::thread::sleep(Duration::from_millis(80));
@@ -60,6 +72,9 @@ fn any_change_in_a_large_ignored_directory_is_named() {
 #[test]
 fn a_large_ignored_directory_that_a_command_moved_is_not_removed() {
     let project = with_crowd();
+    if !knows_births(&project) {
+        return;
+    }
     let open = project.open();
     assert_eq!(open.shell("mv out dataset")["not_undoable"], json!(["dataset", "out"]));
     let undone = open.undo();
