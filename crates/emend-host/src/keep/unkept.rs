@@ -1,4 +1,5 @@
-//! Commands and files that are not kept: large ignored directories, and what a command moves from there or from outside the root.
+//! Files that are not kept: those of large ignored directories, and those that a command moves from there or from outside the
+//! root.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -6,13 +6,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use emend_agent::environment::conformance;
-use emend_agent::environment::memory::MemFs;
 use emend_agent::environment::{ExecutionEnvironment as _, FilePath};
 use futures::executor::block_on;
 use tempfile::TempDir;
 
-use super::files::check_cases;
+use super::files::{check_calls, check_cases};
 use super::podman::Podman;
 use crate::local::tests::Disk;
 use crate::local::tests::escapes::{check_escapes, place};
@@ -82,11 +80,7 @@ fn a_container_of_podman_conforms() {
 #[test]
 fn two_hundred_calls_in_a_container_of_podman_give_the_same_answers_as_in_memory() {
     let Some(podman) = in_a_storm() else { return };
-    let disk = Disk::new(conformance::fixture);
-    let memory = MemFs::from_fixture(&conformance::fixture("/workspace"));
-    let found = block_on(conformance::transcript(&podman.environment(&disk.root()), true));
-    assert_eq!(found, block_on(conformance::transcript(&memory, true)));
-    disk.check_outside();
+    check_calls(&|root| podman.environment(root), true);
 }
 
 #[test]
@@ -100,11 +94,7 @@ fn no_path_leads_out_of_a_container_of_podman() {
 #[test]
 fn two_hundred_calls_in_a_container_give_the_same_answers_as_in_memory() {
     let fake = Fake::new();
-    let disk = Disk::new(conformance::fixture);
-    let memory = MemFs::from_fixture(&conformance::fixture("/workspace"));
-    let found = block_on(conformance::transcript(&fake.environment("kubectl", &disk.root()), true));
-    assert_eq!(found, block_on(conformance::transcript(&memory, true)));
-    disk.check_outside();
+    check_calls(&|root| fake.environment("kubectl", root), true);
 }
 
 /// Each operation starts programs, so a part of the ways out takes as long as all others together. Returns `usual` unless a

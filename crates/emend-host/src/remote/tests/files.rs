@@ -35,6 +35,15 @@ pub(super) fn check_cases(connect: &(dyn Fn(&Path) -> RemoteEnvironment + Sync))
     });
 }
 
+/// Runs the script of 200 calls there and in memory.
+pub(super) fn check_calls(connect: &dyn Fn(&Path) -> RemoteEnvironment, writes: bool) {
+    let disk = Disk::new(conformance::fixture);
+    let memory = MemFs::from_fixture(&conformance::fixture("/workspace"));
+    let found = block_on(conformance::transcript(&connect(&disk.root()), writes));
+    assert_eq!(found, block_on(conformance::transcript(&memory, writes)));
+    disk.check_outside();
+}
+
 #[test]
 fn a_host_conforms() {
     let Some(sshd) = Sshd::shared() else { return };
@@ -56,11 +65,7 @@ fn a_host_conforms_on_the_threads_of_a_runtime() {
 fn two_hundred_calls_give_the_same_answers_as_in_memory() {
     let Some(sshd) = Sshd::shared() else { return };
     for writes in [true, false] {
-        let disk = Disk::new(conformance::fixture);
-        let memory = MemFs::from_fixture(&conformance::fixture("/workspace"));
-        let found = block_on(conformance::transcript(&sshd.environment(&disk.root()), writes));
-        assert_eq!(found, block_on(conformance::transcript(&memory, writes)));
-        disk.check_outside();
+        check_calls(&|root| sshd.environment(root), writes);
     }
 }
 
