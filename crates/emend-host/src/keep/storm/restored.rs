@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use emend_agent::workspace::{Mode, RollbackMode, RollbackRequest};
 use futures::executor::block_on;
@@ -56,6 +56,8 @@ impl Storm {
                 }
                 Some((mode, text)) => {
                     let Ok(()) = fs::create_dir_all(file.parent().unwrap()) else { continue };
+                    // Git makes the file anew. Writing into a hard link would change the text at another path, too.
+                    let _ = fs::remove_file(&file);
                     fs::write(&file, text).unwrap();
                     fs::set_permissions(&file, fs::Permissions::from_mode(*mode)).unwrap();
                 }
@@ -71,12 +73,19 @@ impl Storm {
         }
     }
 
-    /// Checks that the preview of an undo of the last run has each text that it changed since `before`.
+    /// Checks that the preview of an undo of the last run has each text that it changed since `before`. One with hard links
+    /// has no line log and is named with the changes beside texts.
     fn check_preview(&mut self, before: &Tree) {
         let changed = changed_texts(before, &self.project.tree());
         let workspace = &self.open().workspace;
         let shown = block_on(workspace.texts_of_runs(&[workspace.last_run()], None)).unwrap();
-        let is_shown = |path: &String| path.starts_with("out/") || shown.iter().any(|text| text.path.as_str() == path);
+        let others = block_on(workspace.other_changes_of_runs(&[workspace.last_run()])).unwrap();
+        let is_linked = |path: &String| fs::metadata(self.project.path(path)).is_ok_and(|found| found.nlink() > 1);
+        let is_shown = |path: &String| {
+            path.starts_with("out/")
+                || shown.iter().any(|text| text.path.as_str() == path)
+                || is_linked(path) && others.iter().any(|other| other.path.as_str() == path)
+        };
         let missing: Vec<String> = changed.into_iter().filter(|path| !is_shown(path)).collect();
         if !missing.is_empty() {
             self.errors.push(format!("the preview does not show {missing:?}"));

@@ -260,3 +260,28 @@ fn a_change_that_no_log_holds_is_undone_with_a_later_edit_of_its_file() {
     assert_eq!((undone.kept, undone.blocked), (vec![], vec![]));
     check_same(&before, &project.tree());
 }
+
+#[test]
+fn a_preview_names_a_text_that_a_hard_link_replaces_again_after_the_user_restored_it() {
+    for command in ["ln -f key run.sh", "ln -f .env new", "cp key run.sh"] {
+        let path = command.rsplit(' ').next().unwrap();
+        let project = Project::usual();
+        let open = project.open();
+        let before = project.tree();
+        open.shell(command);
+        // As git does, with a new file.
+        fs::remove_file(project.path(path)).unwrap();
+        if let Some((mode, text)) = before.get(path) {
+            fs::write(project.path(path), text).unwrap();
+            set_mode(&project, path, *mode & 0o7777);
+        }
+        open.shell(command);
+        let last = [open.workspace.last_run()];
+        let texts = block_on(open.workspace.texts_of_runs(&last, None)).unwrap();
+        let others = block_on(open.workspace.other_changes_of_runs(&last)).unwrap();
+        let texts = texts.iter().map(|text| text.path.as_str());
+        let named: Vec<&str> = texts.chain(others.iter().map(|other| other.path.as_str())).collect();
+        // The file with more than one name has no line log.
+        assert_eq!(named, [path], "{command}");
+    }
+}
