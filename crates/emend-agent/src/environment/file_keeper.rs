@@ -117,14 +117,12 @@ pub enum KeptInterrupted {
     Redo,
 }
 
-/// The two steps of an undo or redo. The workspace does the part of its line logs between them.
+/// The two steps of an undo. The workspace does the part of its line logs between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UndoStep {
-    /// Of an undo, restores all paths but texts with a line log; of a redo, the directories of such texts that are files
-    /// now.
+    /// Restores all paths but texts with a line log.
     BeforeLogs,
-    /// Restores texts with a line log, as far as the log did not, and mode bits; of a redo, all other paths too. Completes
-    /// the undo or redo.
+    /// Restores texts with a line log, as far as the log did not, and mode bits. Completes the undo.
     AfterLogs,
 }
 
@@ -178,6 +176,20 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// commands that are in effect. [`runs`](Self::runs) and [`preview`](Self::preview) do not name these paths.
     fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize>;
 
+    /// Begins an undo of runs, durably: notes the states of all paths that it may change, among them `texts`, for its redo.
+    /// `at_ms` is the time of its start in milliseconds since 1970. An undo that was interrupted keeps its first states and
+    /// time.
+    ///
+    /// # Errors
+    ///
+    /// The states cannot be read or stored. Nothing may change then.
+    fn begin_undo<'a>(
+        &'a self,
+        runs: &'a [u64],
+        at_ms: u64,
+        texts: &'a BTreeSet<FilePath>,
+    ) -> BoxFuture<'a, Result<(), EnvError>>;
+
     /// Does one step of an undo.
     ///
     /// A path whose present state is not the one that the command left stays as it is, and its change stays in effect: a
@@ -202,8 +214,9 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the runs that [`redo`](Self::redo) would redo.
     fn undone(&self) -> Vec<u64>;
 
-    /// Returns the time of the undo that [`redo`](Self::redo) would redo, in milliseconds since 1970, if it is known.
-    fn undone_at(&self) -> Option<u64>;
+    /// Returns the times of the start and the end of the undo that [`redo`](Self::redo) would redo, in milliseconds since
+    /// 1970, if they are known.
+    fn undone_times(&self) -> Option<(u64, u64)>;
 
     /// Returns whether line logs had no part in the undo that [`redo`](Self::redo) would redo.
     fn undone_alone(&self) -> bool {
@@ -218,18 +231,33 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// The mode bits cannot be changed or recorded.
     fn redo_modes<'a>(&'a self, redone: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<(), EnvError>>;
 
-    /// Redoes the changes of the last undo that is not redone yet. There are none if commands ran since. A path that has
-    /// another state than the undo left stays as it is, and a later redo tries it again. `logged` are the texts with line
-    /// logs; what the keeper leaves alone of them is theirs. `redone` are those that line logs redo between the steps.
+    /// Returns the paths that [`redo`](Self::redo) would restore, or that have the states from before the undo already.
+    ///
+    /// # Errors
+    ///
+    /// The files cannot be read.
+    fn preview_redo(&self) -> BoxFuture<'_, Result<BTreeSet<FilePath>, EnvError>>;
+
+    /// Restores the states from before the last undo that is not redone yet, texts with line logs included. There are none
+    /// if commands ran since. A path that has another state than the undo left stays as it is, and a later redo tries it
+    /// again. An interrupted redo can be repeated. Returns the paths that have these states now.
     ///
     /// # Errors
     ///
     /// The disk fails; some paths may be changed.
-    fn redo<'a>(
+    fn redo(&self) -> BoxFuture<'_, Result<BTreeSet<FilePath>, EnvError>>;
+
+    /// Completes a redo, after the line logs have done their part. `merged` are the texts that [`redo`](Self::redo) left alone
+    /// and that line logs have changed, and `by_logs` all texts whose line logs were changed. Returns the effect of the
+    /// whole redo.
+    ///
+    /// # Errors
+    ///
+    /// The disk fails; some mode bits may be changed.
+    fn complete_redo<'a>(
         &'a self,
-        logged: &'a BTreeSet<FilePath>,
-        redone: &'a BTreeSet<FilePath>,
-        step: UndoStep,
+        merged: &'a BTreeSet<FilePath>,
+        by_logs: &'a BTreeSet<FilePath>,
     ) -> BoxFuture<'a, Result<KeptRestored, EnvError>>;
 }
 

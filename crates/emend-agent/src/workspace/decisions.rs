@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::line_log::{ChangeId, DecisionError, DependentsPolicy, HunkId, LineLog, Origin, Status};
+use emend_edit::line_log::{ChangeId, DecisionError, DecisionOutcome, DependentsPolicy, HunkId, LineLog, Origin, Status};
 
 use super::error::WorkspaceError;
 use super::review::{Review, ReviewError, ReviewFile, ReviewHunk, n_pending};
@@ -185,14 +185,7 @@ impl Workspace {
             let step = if is_redo { LineLog::redo_one } else { LineLog::undo_one };
             if let Some(outcome) = step(&mut log, Origin::User, now_ms) {
                 has_effect = true;
-                let is_accepted =
-                    |id: &ChangeId| log.change(*id).is_some_and(|change| change.status == Status::Accepted);
-                // A later run may have edited the same lines: both edits would then stand side by side.
-                if let n_places @ 1.. = log.doubled(&outcome.changed).len() {
-                    return Err(ReviewError::Contested { path: path.clone(), n_places });
-                }
-                let accepted: Vec<ChangeId> = outcome.changed.into_iter().filter(is_accepted).collect();
-                reject_contested(path, &before, &accepted)?;
+                reject_doubled(path, &before, &log, outcome)?;
             }
             logs.push((path.clone(), log));
         }
@@ -354,6 +347,23 @@ pub(super) fn refused(path: &FilePath, error: DecisionError) -> ReviewError {
         DecisionError::UnknownChange { id } => ReviewError::UnknownHunk { id: format!("{path}:{}", id.0) },
         DecisionError::UnknownCheckpoint { .. } => WorkspaceError::Internal { reason: error.to_string() }.into(),
     }
+}
+
+/// Returns an error if an undone or redone entry has put lines beside others that replace them. `before` is the log without
+/// that.
+pub(super) fn reject_doubled(
+    path: &FilePath,
+    before: &LineLog,
+    log: &LineLog,
+    outcome: DecisionOutcome,
+) -> Result<(), ReviewError> {
+    // A later run may have edited the same lines: both edits would then stand side by side.
+    if let n_places @ 1.. = log.doubled(&outcome.changed).len() {
+        return Err(ReviewError::Contested { path: path.clone(), n_places });
+    }
+    let is_accepted = |id: &ChangeId| log.change(*id).is_some_and(|change| change.status == Status::Accepted);
+    let accepted: Vec<ChangeId> = outcome.changed.into_iter().filter(is_accepted).collect();
+    reject_contested(path, before, &accepted)
 }
 
 /// Returns an error if a change would get beside lines that replace it.

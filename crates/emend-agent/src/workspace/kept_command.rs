@@ -1,5 +1,8 @@
 //! Commands in an environment that keeps files: every change is recorded by the keeper, and that of text in line logs.
 
+#[cfg(not(target_family = "wasm"))]
+use std::collections::BTreeSet;
+
 use emend_edit::line_log::Origin;
 use emend_edit::size::compact_sort::set_of;
 use futures::future::{Either, select};
@@ -83,6 +86,20 @@ impl Workspace {
         log.found_on_disk(origin, text.as_deref(), self.change_meta(context));
         self.state().install_found(path.clone(), log);
         Ok(())
+    }
+
+    /// Begins an undo of `runs` with these texts, before anything changes. The caller holds the lock of writes.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) async fn begin_undo(
+        &self,
+        runs: &[u64],
+        at_ms: u64,
+        texts: &BTreeSet<FilePath>,
+    ) -> Result<(), EnvError> {
+        match self.keeper() {
+            Some(keeper) => keeper.begin_undo(runs, at_ms, texts).await,
+            None => Ok(()),
+        }
     }
 
     /// Undoes one step of the recorded changes of commands. The caller holds the lock of writes.

@@ -1,18 +1,26 @@
 //! Redo of undone runs: of edits by their line logs, and of commands by the keeper.
 
 use std::collections::BTreeSet;
+#[cfg(not(target_family = "wasm"))]
+use std::collections::BTreeMap;
 
 use emend_edit::line_log::{Action, LineLog, LogEntry, Origin};
 use emend_edit::size::compact_sort::set_of;
-use emend_llm::BoxFuture;
 
+#[cfg(not(target_family = "wasm"))]
+use super::decisions::reject_doubled;
+#[cfg(not(target_family = "wasm"))]
 use super::error::WorkspaceError;
 use super::review::{Review, ReviewError};
 use super::runs::{MAY_KEEP, RedoneRuns};
+#[cfg(not(target_family = "wasm"))]
+use super::state::Entry;
 use super::state::Workspace;
 #[cfg(not(target_family = "wasm"))]
-use crate::environment::EntryKind;
-use crate::environment::{FileKeeper, FilePath, KeptRestored, UndoStep};
+use super::steps::{Step, StepKind};
+#[cfg(not(target_family = "wasm"))]
+use crate::environment::KeptInterrupted;
+use crate::environment::{FileKeeper, FilePath};
 
 impl Workspace {
     /// Redoes the changes of the last [`undo_runs`](Self::undo_runs).
@@ -23,60 +31,39 @@ impl Workspace {
     /// changed at the same lines or created anew, or the error of the disk.
     pub async fn redo_runs(&self) -> Result<RedoneRuns, ReviewError> {
         let nothing = || ReviewError::Nothing { action: "redo" };
+        #[cfg(not(target_family = "wasm"))]
+        if let Some(KeptInterrupted::Undo(runs)) = self.keeper().and_then(FileKeeper::interrupted) {
+            self.undo_runs(&runs).await?;
+        }
         let logged = self.logs_to_redo();
-        let (kept, kept_at) = self.kept_to_redo(logged.is_err());
+        let (kept, times) = self.kept_to_redo(logged.is_err());
         let logged = if MAY_KEEP && !kept.is_empty() { logged.ok().flatten() } else { logged? };
         let runs = self.rolled_back(logged.as_deref().unwrap_or_default());
         // Two undos rather than two parts of one. The last one is redone first.
         let is_of_others = || runs.is_disjoint(&set_of(kept.iter().copied()));
         let is_alone = || MAY_KEEP && self.keeper().is_some_and(FileKeeper::undone_alone);
         let is_apart = !kept.is_empty() && !runs.is_empty() && (is_of_others() || is_alone());
-        let is_last = || match (self.undone_at(logged.as_deref().unwrap_or_default()), kept_at) {
-            (Some(at), Some(kept_at)) if at != kept_at => at > kept_at,
+        let is_last = || match (self.undone_at(logged.as_deref().unwrap_or_default()), times) {
+            (Some(at), Some((_, kept_at))) if at != kept_at => at > kept_at,
             // Runs are undone from the last one back.
             _ => runs.first() < kept.first(),
         };
         let redoes_log = !MAY_KEEP || !is_apart || is_last();
-        let redoes_kept = (!is_apart || !redoes_log) && !kept.is_empty();
-        let mut redone = RedoneRuns::default();
-        let firsts = logged.filter(|_| redoes_log);
         #[cfg(not(target_family = "wasm"))]
-        let (firsts, after) = match redoes_log && redoes_kept {
-            true => self.around_commands(&kept, firsts).await,
-            false => (Vec::from_iter(firsts), Vec::new()),
-        };
-        #[cfg(not(target_family = "wasm"))]
-        if redoes_kept && !firsts.is_empty() {
-            self.redo_kept(&set_of(firsts.iter().flatten().cloned()), UndoStep::BeforeLogs).await?;
+        if !kept.is_empty() && (!is_apart || !redoes_log) {
+            let steps = if redoes_log { self.steps_of_undo(&kept, times) } else { Vec::new() };
+            let redone = self.redo_whole(steps).await?;
+            return if redone == RedoneRuns::default() { Err(nothing()) } else { Ok(redone) };
         }
+        let Some(restored) = logged.filter(|_| redoes_log) else { return Err(nothing()) };
+        self.undo().await?;
         #[cfg(not(target_family = "wasm"))]
-        for paths in firsts {
-            self.undo().await?;
-            redone.restored.extend(paths);
-        }
-        // In a browser there is one step at most, and assigning compiles to less code.
-        #[cfg(target_family = "wasm")]
-        if let Some(paths) = firsts {
-            self.undo().await?;
-            redone.restored = paths;
-        }
-        #[cfg(not(target_family = "wasm"))]
-        if let (false, Some(keeper)) = (redoes_kept, self.keeper()) {
+        if let Some(keeper) = self.keeper() {
             let _writing = self.enter().await?;
-            let by_logs = set_of(redone.restored.iter().cloned());
+            let by_logs = set_of(restored.iter().cloned());
             keeper.redo_modes(&by_logs).await.map_err(WorkspaceError::from)?;
         }
-        if MAY_KEEP && redoes_kept {
-            let by_logs = set_of(redone.restored.iter().cloned());
-            #[cfg(not(target_family = "wasm"))]
-            let by_logs = by_logs.into_iter().chain(after.iter().flatten().cloned()).collect();
-            let KeptRestored { restored, kept } = self.redo_kept(&by_logs, UndoStep::AfterLogs).await?;
-            redone.restored = set_of(redone.restored.drain(..).chain(restored)).into_iter().collect();
-            redone.kept = kept.into_iter().filter(|path| !redone.restored.contains(path)).collect();
-            #[cfg(not(target_family = "wasm"))]
-            self.redo_in_place_of_directories(&after, &mut redone).await?;
-        }
-        if redone == RedoneRuns::default() { Err(nothing()) } else { Ok(redone) }
+        Ok(RedoneRuns { restored, kept: Vec::new() })
     }
 
     /// Undoes the user's last edit or decision as [`undo`](Self::undo) does. If that is a rollback which also restored what
@@ -96,14 +83,14 @@ impl Workspace {
         self.undo().await
     }
 
-    /// Returns the runs of the last undo of commands, and its time if that is known. There are none if the agent has edited
-    /// since; if the time is not known, `is_ended` tells that.
-    fn kept_to_redo(&self, is_ended: bool) -> (Vec<u64>, Option<u64>) {
+    /// Returns the runs of the last undo of commands, and the times of its start and end if they are known. There are none if
+    /// the agent has edited since; if the times are not known, `is_ended` tells that.
+    fn kept_to_redo(&self, is_ended: bool) -> (Vec<u64>, Option<(u64, u64)>) {
         let Some(keeper) = self.keeper() else { return (Vec::new(), None) };
-        let undone_at = keeper.undone_at();
+        let times = keeper.undone_times();
         let edited_at = self.state().files.values().map(|entry| last_entry(&entry.log, Origin::Agent)).max();
-        let is_over = undone_at.map_or(is_ended, |undone_at| edited_at > Some(undone_at));
-        if is_over { (Vec::new(), None) } else { (keeper.undone(), undone_at) }
+        let is_over = times.map_or(is_ended, |(_, undone_at)| edited_at > Some(undone_at));
+        if is_over { (Vec::new(), None) } else { (keeper.undone(), times) }
     }
 
     /// Returns the time of the last undo of texts.
@@ -138,31 +125,6 @@ impl Workspace {
         Ok(last.filter(|_| !is_ended))
     }
 
-    /// Completes a redo of commands during which the process was killed.
-    pub(super) async fn finish_redo(&self) -> Result<(), WorkspaceError> {
-        self.redo_kept(&BTreeSet::new(), UndoStep::AfterLogs).await.map(drop)
-    }
-
-    /// Does the keeper's part of a redo; `by_logs` are the texts that line logs redo. Boxed: in a browser it is not called.
-    fn redo_kept<'a>(
-        &'a self,
-        by_logs: &'a BTreeSet<FilePath>,
-        step: UndoStep,
-    ) -> BoxFuture<'a, Result<KeptRestored, WorkspaceError>> {
-        Box::pin(async move {
-            let _writing = self.enter().await?;
-            let Some(keeper) = self.keeper() else { return Ok(KeptRestored::default()) };
-            Ok(keeper.redo(&self.with_logs(), by_logs, step).await?)
-        })
-    }
-
-    /// Returns the files that have line logs with changes of the agent.
-    fn with_logs(&self) -> BTreeSet<FilePath> {
-        let state = self.state();
-        let is_agents = |log: &LineLog| log.changes().any(|change| change.origin == Origin::Agent);
-        state.files.iter().filter(|(_, entry)| is_agents(&entry.log)).map(|(path, _)| path.clone()).collect()
-    }
-
     /// Returns the runs whose changes [`redo_runs`](Self::redo_runs) would redo, if the user has not edited since.
     #[must_use]
     pub fn runs_to_redo(&self) -> BTreeSet<u64> {
@@ -186,76 +148,119 @@ impl Workspace {
         }
         runs
     }
+}
 
-    /// Returns the steps of texts that a redo of commands of `runs` redoes before the commands, and those after them. `last` is
-    /// the last step.
-    ///
-    /// An undo has steps of their own for texts in the place of directories. Such a text gives way before a command makes the
-    /// directory, and comes after a command has removed it.
-    #[cfg(not(target_family = "wasm"))]
-    async fn around_commands(
-        &self,
-        runs: &[u64],
-        last: Option<Vec<FilePath>>,
-    ) -> (Vec<Vec<FilePath>>, Vec<Vec<FilePath>>) {
-        let Some(last) = last else { return (Vec::new(), Vec::new()) };
-        let replaced = self.keeper().map(|keeper| keeper.replaced_directories(runs)).unwrap_or_default();
-        let is_in_place = |paths: &Vec<FilePath>| {
-            let took_back =
-                |path| self.state().files.get(path).is_some_and(|entry| last_rollback(&entry.log).is_some());
-            !paths.is_empty()
-                && paths.iter().all(|path| replaced.contains(path) && took_back(path))
-                && self.rolled_back(paths).iter().all(|run| runs.contains(run))
-        };
-        let mut before = Vec::new();
-        if !is_in_place(&last) {
-            before.push(last);
-        }
+#[cfg(not(target_family = "wasm"))]
+impl Workspace {
+    /// Completes a redo of commands during which the process was killed.
+    pub(super) async fn finish_redo(&self) -> Result<(), ReviewError> {
+        let (runs, times) = self.kept_to_redo(false);
+        self.redo_whole(self.steps_of_undo(&runs, times)).await.map(drop)
+    }
+
+    /// Returns the steps of texts that belong to an undo of `runs` with commands, the last one first.
+    fn steps_of_undo(&self, runs: &[u64], times: Option<(u64, u64)>) -> Vec<Vec<FilePath>> {
         let done = self.state().done.clone();
-        let mut after: Vec<_> = done.into_iter().rev().skip(before.len()).take_while(is_in_place).collect();
-        while let Some(paths) = after.first()
-            && self.are_files(paths).await
-        {
-            before.push(after.remove(0));
-        }
-        (before, after)
+        let began = times.map_or(0, |(began, _)| began);
+        let belongs = |paths: &Vec<FilePath>| {
+            self.undone_at(paths).is_some_and(|at| at >= began)
+                && self.runs_undone_in(paths).iter().any(|run| runs.contains(run))
+        };
+        done.into_iter().rev().take_while(belongs).collect()
     }
 
-    /// Returns whether all these paths are files.
-    #[cfg(not(target_family = "wasm"))]
-    async fn are_files(&self, paths: &[FilePath]) -> bool {
-        for path in paths {
-            let found = self.environment().metadata(path).await.ok().flatten();
-            if found.is_none_or(|found| found.kind != EntryKind::File) {
-                return false;
+    /// Redoes the last undo of commands, and with it the undo of texts in `steps`.
+    ///
+    /// The keeper restores the files from before the undo, and their line logs follow. A text that the user has changed since
+    /// is merged by its log.
+    async fn redo_whole(&self, steps: Vec<Vec<FilePath>>) -> Result<RedoneRuns, ReviewError> {
+        let _writing = self.enter().await?;
+        let Some(keeper) = self.keeper() else { return Ok(RedoneRuns::default()) };
+        let mut counts: BTreeMap<FilePath, usize> = BTreeMap::new();
+        for path in steps.iter().flatten() {
+            *counts.entry(path.clone()).or_default() += 1;
+        }
+        // Before anything changes: a redo that the user's changes contest is rejected.
+        let restorable = keeper.preview_redo().await.map_err(WorkspaceError::from)?;
+        for (path, &n_undos) in counts.iter().filter(|(path, _)| !restorable.contains(*path)) {
+            if self.is_changed_since(path, n_undos).await {
+                self.merged_log(path, n_undos).await?;
             }
         }
-        true
+        let restored = keeper.redo().await.map_err(WorkspaceError::from)?;
+        let (mut settled, mut merged, mut kept) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        for (path, &n_undos) in &counts {
+            if let Some(log) = self.log_before_undo(path, n_undos)
+                && (restored.contains(path) || self.has_text_of(path, &log).await)
+            {
+                settled.insert(path.clone(), log);
+            } else if let Ok(log) = self.merged_log(path, n_undos).await {
+                merged.insert(path.clone(), log);
+            } else {
+                // Something else than a text is in its place, for example.
+                kept.insert(path.clone());
+            }
+        }
+        let by_logs = set_of(counts.keys().filter(|path| !kept.contains(*path)).cloned());
+        let mut changed = set_of(merged.keys().cloned());
+        for paths in &steps {
+            let paths: Vec<FilePath> = paths.iter().filter(|path| by_logs.contains(*path)).cloned().collect();
+            let logs = paths.iter().filter_map(|path| merged.remove_entry(path)).collect();
+            {
+                let mut state = self.state();
+                for path in &paths {
+                    if let Some(log) = settled.remove(path) {
+                        state.install(path.clone(), log, false);
+                    }
+                }
+            }
+            let step = Step { kind: StepKind::Undone, paths, runs: Vec::new() };
+            kept.extend(self.save_permitted(logs, true, step).await?);
+        }
+        self.persist()?;
+        changed.retain(|path| !kept.contains(path));
+        let whole = keeper.complete_redo(&changed, &by_logs).await.map_err(WorkspaceError::from)?;
+        let by_logs = by_logs.into_iter().filter(|path| !kept.contains(path));
+        let restored = set_of(by_logs.chain(whole.restored));
+        kept.extend(whole.kept);
+        kept.retain(|path| !restored.contains(path));
+        Ok(RedoneRuns { restored: restored.into_iter().collect(), kept: kept.into_iter().collect() })
     }
 
-    /// Redoes texts that [`undo_in_place_of_directories`](Self::undo_in_place_of_directories) has undone, and commands that
-    /// changed them later.
-    #[cfg(not(target_family = "wasm"))]
-    async fn redo_in_place_of_directories(
-        &self,
-        steps: &[Vec<FilePath>],
-        redone: &mut RedoneRuns,
-    ) -> Result<(), WorkspaceError> {
-        for (at, paths) in steps.iter().enumerate() {
-            if self.undo().await.is_err() {
-                redone.kept.extend(steps[at..].iter().flatten().cloned());
-                return Ok(());
-            }
-            let by_logs = set_of(redone.restored.iter().chain(paths).cloned());
-            // If nothing was left, the keeper would redo an older undo.
-            let later = match redone.kept.is_empty() {
-                true => BTreeSet::new(),
-                false => self.redo_kept(&by_logs, UndoStep::AfterLogs).await?.restored.into_iter().collect(),
-            };
-            redone.restored = set_of(by_logs.into_iter().chain(later)).into_iter().collect();
-            redone.kept.retain(|path| !redone.restored.contains(path));
+    /// Returns the log of a file without the user's last `n_undos` entries.
+    fn log_before_undo(&self, path: &FilePath, n_undos: usize) -> Option<LineLog> {
+        let mut log = self.state().files.get(path)?.log.clone();
+        for _ in 0..n_undos {
+            log.undo_one(Origin::User, self.clock.now_ms());
         }
-        Ok(())
+        Some(log)
+    }
+
+    /// Returns whether the disk has the text that a log says.
+    async fn has_text_of(&self, path: &FilePath, log: &LineLog) -> bool {
+        let content = self.disk_content(path).await;
+        content.is_ok_and(|content| content.as_deref() == log.disk_text().as_deref().map(str::as_bytes))
+    }
+
+    /// Returns whether a text is neither as an undo left it nor as it was before.
+    async fn is_changed_since(&self, path: &FilePath, n_undos: usize) -> bool {
+        let Ok(content) = self.disk_content(path).await else { return false };
+        let is_saved = |entry: &Entry| entry.log.is_saved_content(content.as_deref());
+        let is_as_left = self.state().files.get(path).is_some_and(is_saved);
+        let before = self.log_before_undo(path, n_undos);
+        !is_as_left && before.is_none_or(|before| before.disk_text().as_deref().map(str::as_bytes) != content.as_deref())
+    }
+
+    /// Returns the log of a text that the user has changed since an undo, without the user's `n_undos` entries before.
+    async fn merged_log(&self, path: &FilePath, n_undos: usize) -> Result<LineLog, ReviewError> {
+        let before = self.log_to_switch(path).await?;
+        let mut log = before.clone();
+        for _ in 0..n_undos {
+            if let Some(outcome) = log.undo_one(Origin::User, self.clock.now_ms()) {
+                reject_doubled(path, &before, &log, outcome)?;
+            }
+        }
+        Ok(log)
     }
 }
 

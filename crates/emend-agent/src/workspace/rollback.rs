@@ -213,6 +213,8 @@ impl Workspace {
     /// [`ReviewError::UnknownHunk`], or the error of the disk; nothing changes then.
     pub async fn rollback(&self, request: &RollbackRequest) -> Result<Rollback, ReviewError> {
         let _writing = self.enter().await?;
+        #[cfg(not(target_family = "wasm"))]
+        let began_ms = self.clock.now_ms();
         let names = run_names(&request.runs);
         let mut named = Named::new();
         for id in &request.hunk_ids {
@@ -249,6 +251,11 @@ impl Workspace {
         let restores_kept = is_hard && request.files.is_none() && !self.defers_saves;
         #[cfg(not(target_family = "wasm"))]
         let restores_kept = restores_kept || !is_hard && self.undoes_commands(request, &rollback).await?;
+        #[cfg(not(target_family = "wasm"))]
+        if restores_kept {
+            let begun = self.begin_undo(&request.runs, began_ms, &set_of(paths.iter().cloned())).await;
+            begun.map_err(super::error::WorkspaceError::from)?;
+        }
         let logged = logs.iter().map(|(path, _)| path.clone()).collect();
         let mut kept =
             KeptUndo { runs: request.runs.clone(), logged, restores_deleted: is_hard, ..KeptUndo::default() };

@@ -140,6 +140,8 @@ impl Workspace {
         let _writing = self.enter().await?;
         let logged = self.logged(runs);
         #[cfg(not(target_family = "wasm"))]
+        self.begin_undo(runs, self.clock.now_ms(), &logged).await?;
+        #[cfg(not(target_family = "wasm"))]
         let mut early = self.undo_in_place_of_directories(runs, &logged).await?;
         let mut kept = KeptUndo { runs: runs.to_vec(), logged, ..KeptUndo::default() };
         let first = self.undo_kept(&kept, UndoStep::BeforeLogs).await?;

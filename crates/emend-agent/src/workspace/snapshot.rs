@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::state::{Entry, State, Workspace};
 use super::steps::{Step, StepKind};
-use crate::environment::{EnvError, FileKeeper, FilePath, KeptInterrupted};
+use crate::environment::{EnvError, FilePath};
+#[cfg(not(target_family = "wasm"))]
+use crate::environment::{FileKeeper, KeptInterrupted};
 
 /// Version of the format. A snapshot of another version is rejected.
 const VERSION: u32 = 1;
@@ -270,16 +272,21 @@ impl Workspace {
     /// Returns the step of the user to which the writes belonged, if they have reached a file.
     pub async fn catch_up(&self) -> Option<FinishedStep> {
         let finished = self.catch_up_logs().await;
-        if !MAY_SAVE {
-            return finished;
-        }
+        #[cfg(not(target_family = "wasm"))]
+        let finished = self.finish_interrupted().await.or(finished);
+        finished
+    }
+
+    /// Completes the undo or redo of commands during which the process was killed.
+    #[cfg(not(target_family = "wasm"))]
+    async fn finish_interrupted(&self) -> Option<FinishedStep> {
         // An error is left for the next undo, which reports it.
-        match self.keeper().and_then(FileKeeper::interrupted) {
-            Some(KeptInterrupted::Undo(runs)) if self.undo_runs(&runs).await.is_ok() => {
-                Some(FinishedStep::RunsUndone(runs))
+        match self.keeper().and_then(FileKeeper::interrupted)? {
+            KeptInterrupted::Undo(runs) => {
+                let is_undone = self.undo_runs(&runs).await.is_ok();
+                is_undone.then_some(FinishedStep::RunsUndone(runs))
             }
-            Some(KeptInterrupted::Redo) if self.finish_redo().await.is_ok() => Some(FinishedStep::StepUndone),
-            _ => finished,
+            KeptInterrupted::Redo => self.finish_redo().await.is_ok().then_some(FinishedStep::StepUndone),
         }
     }
 

@@ -580,7 +580,7 @@ pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
 impl State {
     /// Replaces a file's log by the one that [`Workspace::save_all`] saved. The disk already agrees with it, unless the
     /// file waits for a save.
-    fn install(&mut self, path: FilePath, mut log: LineLog, waits: bool) {
+    pub(super) fn install(&mut self, path: FilePath, mut log: LineLog, waits: bool) {
         if !waits {
             log.mark_saved();
         }

@@ -24,6 +24,7 @@ mod node;
 mod pack;
 mod preview;
 mod record;
+mod redo;
 mod restore;
 mod scan;
 #[cfg(test)]
@@ -56,7 +57,7 @@ use self::node::{Blob, Change, Content, Entry, Node};
 use self::pack::{Pack, STORE_BYTES_MAX};
 use self::record::{Line, NotedModes, Record, Recorded, append_line};
 use self::scan::{entry_at, scan};
-use self::undo::Undoing;
+use self::undo::{Outcome, Undoing};
 use crate::clock::OsRandom;
 use crate::files::{Attributes, RootFiles};
 use crate::state::{create_private, replace};
@@ -111,12 +112,10 @@ struct Loaded {
     record: Record,
     /// The first step of an undo; `None` if not all of it is known, because an earlier process was killed during this undo.
     undoing: Option<Undoing>,
+    /// The outcome of the first step of a redo.
+    redone: Option<Outcome>,
     /// Paths that have the state from before a command since the first step of the last undo.
     put_back: BTreeSet<FilePath>,
-    /// Texts of which there were no files before the logs did their part of the present redo.
-    absent: BTreeSet<FilePath>,
-    /// Commands, by number, with paths of theirs that the present redo has changed before the logs did their part.
-    in_room: BTreeSet<(usize, FilePath)>,
     /// Mode bits of edited files at the start of the present undo.
     at_start: Modes,
 }
@@ -278,6 +277,19 @@ impl Keeper {
         self.with(files, |loaded| Ok(loaded.record.ignored(runs, only_live))).unwrap_or_default()
     }
 
+    /// Begins an undo: see [`FileKeeper::begin_undo`](emend_agent::environment::FileKeeper::begin_undo).
+    pub(crate) fn begin_undo(
+        &mut self,
+        files: &RootFiles,
+        undo: (&[u64], u64),
+        texts: &BTreeSet<FilePath>,
+    ) -> io::Result<()> {
+        if !self.directory.exists() {
+            return Ok(());
+        }
+        self.with(files, |loaded| loaded.begin_undo(files, undo, texts))
+    }
+
     /// Does one step of an undo.
     pub(crate) fn undo(&mut self, files: &RootFiles, undo: &KeptUndo, step: UndoStep) -> io::Result<KeptRestored> {
         if !self.directory.exists() {
@@ -294,12 +306,12 @@ impl Keeper {
         self.with(files, |loaded| Ok(loaded.record.undone_runs())).unwrap_or_default()
     }
 
-    /// Returns the time of the last undo that can be redone, if it is known.
-    pub(crate) fn undone_at(&mut self, files: &RootFiles) -> Option<u64> {
+    /// Returns the times of the start and the end of the last undo that can be redone, if they are known.
+    pub(crate) fn undone_times(&mut self, files: &RootFiles) -> Option<(u64, u64)> {
         if self.only_reads || !self.directory.exists() {
             return None;
         }
-        self.with(files, |loaded| Ok(loaded.record.undone.last().and_then(|undone| undone.at_ms))).ok().flatten()
+        self.with(files, |loaded| Ok(loaded.record.undone.last().and_then(|undone| undone.times_ms))).ok().flatten()
     }
 
     /// Returns whether line logs had no part in the last undo that can be redone.
@@ -329,21 +341,33 @@ impl Keeper {
         self.with(files, |loaded| loaded.redo_modes(files, redone))
     }
 
-    /// Does one step of a redo of the last undo.
-    pub(crate) fn redo(
+    /// Returns the paths that a redo of the last undo would restore or find restored.
+    pub(crate) fn preview_redo(&mut self, files: &RootFiles) -> io::Result<BTreeSet<FilePath>> {
+        if !self.directory.exists() {
+            return Ok(BTreeSet::new());
+        }
+        self.with(files, |loaded| loaded.preview_redo(files))
+    }
+
+    /// Does the first step of a redo of the last undo. Returns the paths that are restored now.
+    pub(crate) fn redo(&mut self, files: &RootFiles) -> io::Result<BTreeSet<FilePath>> {
+        if !self.directory.exists() {
+            return Ok(BTreeSet::new());
+        }
+        self.with(files, |loaded| loaded.redo(files))
+    }
+
+    /// Completes a redo.
+    pub(crate) fn complete_redo(
         &mut self,
         files: &RootFiles,
-        logged: &BTreeSet<FilePath>,
-        redone: &BTreeSet<FilePath>,
-        step: UndoStep,
+        merged: &BTreeSet<FilePath>,
+        by_logs: &BTreeSet<FilePath>,
     ) -> io::Result<KeptRestored> {
         if !self.directory.exists() {
             return Ok(KeptRestored::default());
         }
-        self.with(files, |loaded| match step {
-            UndoStep::BeforeLogs => loaded.make_room(files, redone),
-            UndoStep::AfterLogs => loaded.redo(files, logged, redone),
-        })
+        self.with(files, |loaded| loaded.complete_redo(files, merged, by_logs))
     }
 }
 
@@ -361,9 +385,8 @@ impl Loaded {
             n_tidied: 0,
             record,
             undoing: None,
+            redone: None,
             put_back: BTreeSet::new(),
-            absent: BTreeSet::new(),
-            in_room: BTreeSet::new(),
             at_start: Modes::new(),
         };
         if let Some(n_whole) = n_whole {
@@ -391,6 +414,11 @@ impl Loaded {
         let mut live: BTreeSet<Blob> = self.tree.iter().filter_map(|entry| blob_of(&entry.content)).collect();
         let mut n_bytes: u64 = live.iter().map(|blob| blob.len).sum();
         let mut has_dropped = false;
+        for blob in self.record.nodes_of_undos().filter_map(|node| blob_of(&node.content)) {
+            if live.insert(blob) {
+                n_bytes += blob.len;
+            }
+        }
         for recorded in self.record.commands.iter_mut().rev() {
             let nodes = recorded.changes.iter().flat_map(|change| [&change.before, &change.after]).flatten();
             for blob in nodes.filter_map(|node| blob_of(&node.content)) {

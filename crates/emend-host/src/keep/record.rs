@@ -9,10 +9,13 @@ use emend_agent::environment::{FilePath, KeptInterrupted, KeptRun};
 use serde::{Deserialize, Serialize};
 
 use super::names;
-use super::node::{Change, is_directory};
+use super::node::{Change, Node, is_directory};
 use crate::files::append;
 
 pub(super) const CHANGES: &str = "changes.jsonl";
+
+/// The state of a path; `None` if nothing is there.
+pub(super) type State = (FilePath, Option<Node>);
 
 /// The mode bits of a file before an edit; `None` if there was no file.
 pub(super) type NotedMode = (FilePath, Option<u32>);
@@ -147,60 +150,67 @@ pub(super) enum Line {
     /// Edits were undone or redone.
     SwitchedEdits(SwitchedEdits),
     /// Commands, by number, are about to be undone or redone. Until that is recorded as done, both are possible.
-    Switching {
-        commands: Vec<usize>,
-        /// Whether they are redone.
-        #[serde(default)]
-        is_on: bool,
-    },
+    Switching(Switching),
     /// Commands, by number, were undone or redone.
     Switch {
         commands: Vec<usize>,
         is_on: bool,
-        /// Paths of the commands that an undo left as they were, because the user had restored or changed them before.
-        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-        untouched: BTreeSet<FilePath>,
-        /// Texts with line logs that an undo changed without these. Their redo is that of the commands alone.
-        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-        taken: BTreeSet<FilePath>,
-        /// Whether line logs had no part in an undo.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        alone: bool,
         /// Paths that were not switched, because they have another state. A later undo or redo tries them again.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         kept: BTreeSet<FilePath>,
-        /// Time in milliseconds since 1970.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at_ms: Option<u64>,
-        /// All runs of an undo, also those without commands: a redo redoes their edits with the commands.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        runs: Vec<u64>,
+        /// Of an undo.
+        #[serde(default)]
+        undone: Undone,
     },
 }
 
 impl Line {
+    /// Returns the line of an undo or redo that says nothing for another redo. Without commands, it ends every redo.
+    pub(super) fn switch(commands: Vec<usize>, is_on: bool, kept: BTreeSet<FilePath>) -> Self {
+        Self::Switch { commands, is_on, kept, undone: Undone::default() }
+    }
+
     /// Returns the line after which no undo can be redone.
     pub(super) fn no_undo() -> Self {
-        let (commands, untouched, taken, alone, kept, runs) = Default::default();
-        Self::Switch { commands, is_on: false, untouched, taken, alone, kept, at_ms: None, runs }
+        Self::switch(Vec::new(), false, BTreeSet::new())
     }
 }
 
+/// An undo or redo that has begun.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Switching {
+    /// The commands, by number.
+    pub(super) commands: Vec<usize>,
+    /// Whether they are redone.
+    #[serde(default)]
+    pub(super) is_on: bool,
+    /// Time of its start in milliseconds since 1970, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) at_ms: Option<u64>,
+    /// Of an undo, the states before it of the paths that it may change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) states: Vec<State>,
+}
+
 /// An undo that can be redone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Undone {
     /// The undone commands, by number.
+    #[serde(skip)]
     pub(super) commands: Vec<usize>,
-    /// The paths of these commands that the undo did not change.
-    pub(super) untouched: BTreeSet<FilePath>,
-    /// The texts with line logs that the undo changed without these.
-    pub(super) taken: BTreeSet<FilePath>,
+    /// The paths that it changed, sorted, with their states before and after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) changes: Vec<Change>,
     /// Whether line logs had no part in it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) alone: bool,
-    /// Its time in milliseconds since 1970, if it is known.
-    pub(super) at_ms: Option<u64>,
-    /// Its runs, also those without commands.
-    runs: Vec<u64>,
+    /// Times of its start and its end in milliseconds since 1970, if they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) times_ms: Option<(u64, u64)>,
+    /// Its runs, also those without commands: a redo redoes their edits with the commands.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) runs: Vec<u64>,
 }
 
 /// The commands and edits of the record.
@@ -215,8 +225,8 @@ pub(super) struct Record {
     pub(super) undone_edits: Vec<SwitchedEdits>,
     /// Each undo that can be redone, in order.
     pub(super) undone: Vec<Undone>,
-    /// The commands of an undo that is not complete, or of a redo if the second value is true.
-    pub(super) switching: Option<(Vec<usize>, bool)>,
+    /// The undo or redo that is not complete.
+    pub(super) switching: Option<Switching>,
 }
 
 impl Record {
@@ -255,24 +265,15 @@ impl Record {
                 }
                 self.order.push(Step::SwitchedEdits(switched));
             }
-            Line::Switching { commands, is_on } => {
-                let is_known = match is_on {
-                    true => self.undone.iter().any(|undone| undone.commands == commands),
-                    false => self.is_undoing(&commands),
-                };
-                for &number in &commands {
+            Line::Switching(switching) => {
+                for &number in &switching.commands {
                     if let Some(recorded) = self.commands.get_mut(number) {
                         recorded.is_on = true;
                     }
                 }
-                self.switching = Some((commands.clone(), is_on));
-                if !is_known {
-                    // Which paths an interrupted undo has changed is not known.
-                    self.push_undone(Undone { commands, ..Undone::default() });
-                }
+                self.switching = Some(switching);
             }
-            Line::Switch { commands, is_on, untouched, taken, alone, kept, at_ms, runs } => {
-                let was_undoing = self.is_undoing(&commands);
+            Line::Switch { commands, is_on, kept, undone } => {
                 self.switching = None;
                 if !commands.is_empty() {
                     self.order.push(Step::Switched { commands: commands.clone(), is_on, kept: kept.clone() });
@@ -282,18 +283,15 @@ impl Record {
                         recorded.switch(is_on, &kept);
                     }
                 }
-                let mut undone = Undone::default();
-                if is_on || was_undoing {
-                    let last = self.undone.iter().rposition(|undone| undone.commands == commands);
-                    undone = last.map(|last| self.undone.remove(last)).unwrap_or_default();
-                }
                 match is_on {
                     true => {
-                        let done = self.paths_of(&commands).filter(|path| !kept.contains(*path)).cloned().collect();
-                        self.push_undone(Undone { untouched: done, commands, ..undone });
+                        let last = self.undone.iter().rposition(|undone| undone.commands == commands);
+                        let mut undone = last.map(|last| self.undone.remove(last)).unwrap_or_default();
+                        undone.changes.retain(|change| kept.contains(&change.path));
+                        self.push_undone(undone);
                     }
                     false if commands.is_empty() => self.undone.clear(),
-                    false => self.push_undone(Undone { commands, untouched, taken, alone, at_ms, runs }),
+                    false => self.push_undone(Undone { commands, ..undone }),
                 }
             }
         }
@@ -305,28 +303,31 @@ impl Record {
         self.order.iter().filter_map(|step| match step {
             Step::Command(number) => self.commands.get(*number).cloned().map(Line::Command),
             Step::Edit(number) => self.noted.get(*number).cloned().map(Line::Modes),
-            Step::Switched { commands, is_on, kept } => {
-                let (commands, kept) = (commands.clone(), kept.clone());
-                let (untouched, taken, alone, runs) = Default::default();
-                Some(Line::Switch { commands, is_on: *is_on, untouched, taken, alone, kept, at_ms: None, runs })
-            }
+            Step::Switched { commands, is_on, kept } => Some(Line::switch(commands.clone(), *is_on, kept.clone())),
             Step::SwitchedEdits(switched) => Some(Line::SwitchedEdits(switched.clone())),
         })
     }
 
-    /// Returns whether the undo of these commands has begun and is not complete.
-    pub(super) fn is_undoing(&self, commands: &[usize]) -> bool {
-        self.switching.as_ref().is_some_and(|(known, is_on)| !is_on && known == commands)
+    /// Returns the undo of these commands that has begun and is not complete.
+    pub(super) fn undoing(&self, commands: &[usize]) -> Option<&Switching> {
+        self.switching.as_ref().filter(|switching| !switching.is_on && switching.commands == commands)
     }
 
     /// Returns whether the redo of these commands has begun and is not complete.
     pub(super) fn is_redoing(&self, commands: &[usize]) -> bool {
-        self.switching.as_ref().is_some_and(|(known, is_on)| *is_on && known == commands)
+        self.switching.as_ref().is_some_and(|switching| switching.is_on && switching.commands == commands)
+    }
+
+    /// Returns the states that a redo, or the completion of an undo, may need.
+    pub(super) fn nodes_of_undos(&self) -> impl Iterator<Item = &Node> {
+        let changes = self.undone.iter().flat_map(|undone| &undone.changes);
+        let states = self.switching.iter().flat_map(|switching| &switching.states);
+        changes.flat_map(|change| [&change.before, &change.after]).chain(states.map(|(_, state)| state)).flatten()
     }
 
     /// Adds an undo, unless it has changed nothing that could be redone.
     fn push_undone(&mut self, undone: Undone) {
-        if self.paths_of(&undone.commands).any(|path| !undone.untouched.contains(path)) {
+        if !undone.changes.is_empty() {
             self.undone.push(undone);
         }
     }
@@ -346,11 +347,11 @@ impl Record {
 
     /// Returns the undo or redo that is not complete.
     pub(super) fn interrupted(&self) -> Option<KeptInterrupted> {
-        let (commands, is_on) = self.switching.as_ref()?;
+        let Switching { commands, is_on, .. } = self.switching.as_ref()?;
         Some(if *is_on { KeptInterrupted::Redo } else { KeptInterrupted::Undo(self.runs_of(commands)) })
     }
 
-    fn runs_of(&self, commands: &[usize]) -> Vec<u64> {
+    pub(super) fn runs_of(&self, commands: &[usize]) -> Vec<u64> {
         let runs = commands.iter().filter_map(|&number| Some(self.commands.get(number)?.run));
         runs.collect::<BTreeSet<u64>>().into_iter().collect()
     }

@@ -49,11 +49,6 @@ pub(super) fn backwards(change: &Change) -> Switch<'_> {
     Switch { path: &change.path, from: change.after.as_ref(), to: change.before.as_ref() }
 }
 
-/// Returns the switch that redoes a change.
-pub(super) fn forwards(change: &Change) -> Switch<'_> {
-    Switch { path: &change.path, from: change.before.as_ref(), to: change.after.as_ref() }
-}
-
 /// The outcome for one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Switched {

@@ -1,4 +1,4 @@
-//! Undo and redo of the recorded changes of commands, around the part of the line logs.
+//! Undo of the recorded changes of commands, around the part of the line logs.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,39 +8,66 @@ use emend_agent::environment::{FilePath, KeptRestored, KeptUndo, UndoStep};
 use emend_llm::Clock as _;
 
 use super::modes::mode_at;
-use super::node::{Change, Node, is_directory};
-use super::record::{Line, SwitchedEdits, Undone, UndoneMode};
-use super::restore::{Places, Switch, Switched, backwards, forwards, permitted, restore, separate};
+use super::node::{Change, is_directory};
+use super::record::{Line, SwitchedEdits, Switching, Undone, UndoneMode};
+use super::restore::{Places, Switch, Switched, backwards, restore, separate};
 use super::{Loaded, names};
 use crate::clock::SystemClock;
 use crate::files::RootFiles;
 
 impl Loaded {
+    /// Begins an undo, durably: notes the states of the paths that it may change, among them `texts`, for its redo. A killed
+    /// undo of the same commands is resumed.
+    pub(super) fn begin_undo(
+        &mut self,
+        files: &RootFiles,
+        (runs, at_ms): (&[u64], u64),
+        texts: &BTreeSet<FilePath>,
+    ) -> io::Result<()> {
+        let commands = self.record.commands_to_undo(runs, !texts.is_empty());
+        if commands.is_empty() {
+            return Ok(());
+        }
+        // The changes of a killed process are not known.
+        self.undoing = None;
+        let (at_ms, states) = match self.record.undoing(&commands) {
+            Some(known) => (known.at_ms, known.states.clone()),
+            None => {
+                self.undoing = Some(Undoing::default());
+                let paths = self.paths_around(&commands, texts);
+                let states = self.states(files, paths)?;
+                self.pack.sync()?;
+                (Some(at_ms), states)
+            }
+        };
+        self.append(Line::Switching(Switching { commands, is_on: false, at_ms, states }))
+    }
+
+    /// Returns the commands of an undo that has begun; otherwise those that it would undo.
+    fn commands_of(&self, runs: &[u64], logged: &BTreeSet<FilePath>) -> Vec<usize> {
+        let begun = self.record.switching.as_ref().filter(|switching| !switching.is_on).map(|begun| &begun.commands);
+        let is_meant = |commands: &&Vec<usize>| self.record.runs_of(commands).iter().all(|run| runs.contains(run));
+        begun.filter(is_meant).cloned().unwrap_or_else(|| self.record.commands_to_undo(runs, !logged.is_empty()))
+    }
+
     pub(super) fn undo(
         &mut self,
         files: &RootFiles,
         KeptUndo { runs, logged, left, restores_deleted }: &KeptUndo,
         step: UndoStep,
     ) -> io::Result<KeptRestored> {
-        let commands = self.record.commands_to_undo(runs, !logged.is_empty());
+        let mut commands = self.commands_of(runs, logged);
         if step == UndoStep::BeforeLogs {
+            if !commands.is_empty() && self.record.undoing(&commands).is_none() {
+                self.begin_undo(files, (runs, SystemClock.now_ms()), logged)?;
+                commands = self.commands_of(runs, logged);
+            }
             self.put_back.clear();
-            if commands.is_empty() || !self.record.is_undoing(&commands) {
+            if commands.is_empty() || self.undoing.is_some() {
                 self.at_start.clear();
             }
             self.at_start.extend(self.record.modes_of_edits(files, runs, logged, &self.at_start));
-        }
-        if step == UndoStep::BeforeLogs && !commands.is_empty() {
-            self.undoing = match self.record.is_undoing(&commands) {
-                // Not known after a kill.
-                true => self.undoing.take(),
-                false => {
-                    let restored_before = self.restored_before(files, &commands, logged)?;
-                    Some(Undoing { restored_before, ..Undoing::default() })
-                }
-            };
-            self.append(Line::Switching { commands: commands.clone(), is_on: false })?;
-            self.let_give_way(files, &commands, logged, |change| (change.after.as_ref(), change.before.as_ref()))?;
+            self.let_give_way(files, &commands, logged)?;
         }
         // The changes of a killed process are not known, so each path counts as begun.
         let resumes = self.undoing.is_none();
@@ -113,9 +140,6 @@ impl Loaded {
                 self.put_back.extend(reached.map(|(switch, _)| switch.path.clone()));
                 if let Some(undoing) = &mut self.undoing {
                     for (change, outcome) in due.iter().zip(&outcomes) {
-                        if *outcome == Switched::Done && recorded.is_in_log(change, logged) {
-                            undoing.taken.insert(change.path.clone());
-                        }
                         if *outcome != Switched::LeftAlone && !change.is_text() {
                             undoing.done.insert((number, change.path.clone()));
                         }
@@ -142,9 +166,6 @@ impl Loaded {
                 // Tried again after the logs have removed their files.
                 outcome.kept.clear();
                 outcome.kept_modes.clear();
-                if let Some(undoing) = &mut self.undoing {
-                    undoing.touched.extend(outcome.restored.iter().cloned());
-                }
             }
             UndoStep::AfterLogs => {
                 // A text that stays as it is keeps its mode bits, too.
@@ -167,73 +188,30 @@ impl Loaded {
                 let is_later = runs.iter().max() > self.record.undone_runs().last();
                 let ends_redo = !self.record.undone.is_empty() && !logged.is_empty() && is_later;
                 if !commands.is_empty() || ends_redo {
-                    let is_touched = |path: &FilePath, undoing: &Undoing| {
-                        undoing.touched.contains(path)
-                            || outcome.restored.contains(path)
-                            || (logged.contains(path)
-                                && !left.contains(path)
-                                && !undoing.restored_before.contains(path))
-                    };
-                    let (untouched, taken) = self.undoing.take().map_or_else(Default::default, |undoing| {
-                        let paths = self.record.paths_of(&commands);
-                        let untouched = paths.filter(|path| !is_touched(path, &undoing)).cloned().collect();
-                        (untouched, undoing.taken)
-                    });
                     let kept = outcome.left_alone().union(left).cloned().collect();
-                    let at_ms = Some(SystemClock.now_ms());
-                    let (alone, runs) = (logged.is_empty() && !resumes, runs.clone());
-                    self.append(Line::Switch { commands, is_on: false, untouched, taken, alone, kept, at_ms, runs })?;
+                    self.undoing = None;
+                    let begun = self.record.undoing(&commands).cloned().unwrap_or_default();
+                    let changes = self.changes_since(files, begun.states)?;
+                    self.pack.sync()?;
+                    let undone = Undone {
+                        changes,
+                        alone: logged.is_empty() && !resumes,
+                        times_ms: begun.at_ms.map(|began| (began, SystemClock.now_ms())),
+                        runs: runs.clone(),
+                        ..Undone::default()
+                    };
+                    self.append(Line::Switch { commands, is_on: false, kept, undone })?;
                 }
             }
         }
         Ok(outcome.shown())
     }
 
-    /// Returns the files of the line logs that already have their content before `commands`, named from the last one on:
-    /// the user restored them. A redo leaves them as the user wants them.
-    fn restored_before(
-        &self,
-        files: &RootFiles,
-        commands: &[usize],
-        logged: &BTreeSet<FilePath>,
-    ) -> io::Result<BTreeSet<FilePath>> {
-        let mut places = Places::of(files, &self.aside);
-        let (mut restored, mut seen, mut as_left) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let recorded = commands.iter().filter_map(|number| self.record.commands.get(*number));
-        for change in recorded.flat_map(|recorded| &recorded.changes).filter(|change| !change.keeps_content()) {
-            if !change.is_text() || !logged.contains(&change.path) {
-                continue;
-            }
-            // The last command may have put back what the others changed.
-            let last = Switch { path: &change.path, from: None, to: change.after.as_ref() };
-            if seen.insert(&change.path)
-                && permitted(&last, places.look(&last), Switched::LeftAlone)? == Switched::Before
-            {
-                as_left.insert(&change.path);
-            }
-            let switch = backwards(change);
-            // The first command that changed the file decides.
-            if permitted(&switch, places.look(&switch), Switched::LeftAlone)? == Switched::Before {
-                restored.insert(change.path.clone());
-            } else {
-                restored.remove(&change.path);
-            }
-        }
-        restored.retain(|path| !as_left.contains(path));
-        Ok(restored)
-    }
-
-    /// Notes the directories that an undo or redo of `commands` removes and in whose place line logs may put `texts`, so that
-    /// they give way. `states` are those of a change: the one to replace, and the one to restore.
-    fn let_give_way(
-        &self,
-        files: &RootFiles,
-        commands: &[usize],
-        texts: &BTreeSet<FilePath>,
-        states: fn(&Change) -> (Option<&Node>, Option<&Node>),
-    ) -> io::Result<()> {
+    /// Notes the directories that an undo of `commands` removes and in whose place line logs may put `texts`, so that they
+    /// give way.
+    fn let_give_way(&self, files: &RootFiles, commands: &[usize], texts: &BTreeSet<FilePath>) -> io::Result<()> {
         let is_in_the_way = |change: &&Change| {
-            let (from, to) = states(change);
+            let (from, to) = (change.after.as_ref(), change.before.as_ref());
             let mut at_or_above = std::iter::successors(Some(change.path.clone()), FilePath::parent);
             is_directory(from) && !is_directory(to) && at_or_above.any(|path| texts.contains(&path))
         };
@@ -241,126 +219,10 @@ impl Loaded {
         let directories = changes.flat_map(|recorded| &recorded.changes).filter(is_in_the_way);
         files.note_made(directories.map(|change| change.path.clone()))
     }
-
-    /// Makes the directories again that line logs need to redo `texts` and in whose place the last undo has put a file or
-    /// link. The redo is not recorded as begun: until the logs have done their part, the undo stands.
-    pub(super) fn make_room(&mut self, files: &RootFiles, texts: &BTreeSet<FilePath>) -> io::Result<KeptRestored> {
-        let Some(Undone { mut commands, untouched, .. }) = self.record.undone.last().cloned() else {
-            return Ok(KeptRestored::default());
-        };
-        self.let_give_way(files, &commands, texts, |change| (change.before.as_ref(), change.after.as_ref()))?;
-        let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
-        self.absent = texts.iter().filter(|path| !is_there(path)).cloned().collect();
-        commands.sort_unstable();
-        self.in_room.clear();
-        for &number in &commands {
-            let Some(recorded) = self.record.commands.get(number) else { continue };
-            let is_needed = |change: &&Change| {
-                let had_other = change.before.is_some() && !is_directory(change.before.as_ref());
-                let becomes_directory = had_other && is_directory(change.after.as_ref());
-                let is_above = texts.iter().any(|text| *text != change.path && text.is_under(&change.path));
-                // In a directory that becomes a file again.
-                let is_below = had_other && change.after.is_none() && {
-                    let mut above = std::iter::successors(change.path.parent(), FilePath::parent);
-                    !texts.contains(&change.path) && above.any(|above| texts.contains(&above))
-                };
-                // A log continues what an earlier command had left there without it, such as a text in an ignored directory,
-                // a text in the place of a link, or nothing.
-                let is_base =
-                    !change.keeps_content() && texts.contains(&change.path) && !recorded.is_in_log(change, texts);
-                (becomes_directory && is_above || is_below || is_base) && !untouched.contains(&change.path)
-            };
-            let needed = recorded.changes.iter().filter(is_needed);
-            let switches: Vec<Switch<'_>> = needed.map(forwards).collect();
-            if !switches.is_empty() {
-                let places = Places::of(files, &self.aside);
-                let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "redo"))?;
-                let reached = switches.iter().zip(&outcomes).filter(|(_, outcome)| **outcome != Switched::LeftAlone);
-                let bases = reached.map(|(switch, _)| switch.path).filter(|path| texts.contains(path));
-                self.in_room.extend(bases.map(|path| (number, path.clone())));
-            }
-        }
-        Ok(KeptRestored::default())
-    }
-
-    /// Gives files whose edits line logs have redone their mode bits.
-    pub(super) fn redo_modes(&mut self, files: &RootFiles, redone: &BTreeSet<FilePath>) -> io::Result<()> {
-        match self.record.redo_modes(files, redone)? {
-            Some(switched) => self.append(Line::SwitchedEdits(switched)),
-            None => Ok(()),
-        }
-    }
-
-    /// Redoes the last undo. `logged` are the texts with line logs, and `redone` those that these have just redone.
-    pub(super) fn redo(
-        &mut self,
-        files: &RootFiles,
-        logged: &BTreeSet<FilePath>,
-        redone: &BTreeSet<FilePath>,
-    ) -> io::Result<KeptRestored> {
-        let Some(Undone { commands, untouched, taken, .. }) = self.record.undone.last().cloned() else {
-            return Ok(KeptRestored::default());
-        };
-        let resumes = self.record.is_redoing(&commands);
-        self.append(Line::Switching { commands: commands.clone(), is_on: true })?;
-        // A later redo without the first step must not find them.
-        let in_room = std::mem::take(&mut self.in_room);
-        let mut outcome = Outcome::default();
-        // An undo names the last command first.
-        let mut forth = commands.clone();
-        forth.sort_unstable();
-        for &number in &forth {
-            let Some(recorded) = self.record.commands.get(number) else { continue };
-            // The log does not know a text that the undo removed without it.
-            let is_done = |change: &Change| {
-                recorded.is_in_log(change, redone) && !change.keeps_content() && !taken.contains(&change.path)
-            };
-            let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
-            // The log has made the file with the mode bits that it had when the undo removed it.
-            let is_made = |change: &Change| change.before.is_none() && self.absent.contains(&change.path);
-            // The path had the new state before the logs removed it, and an earlier command of this redo has made it anew.
-            let is_made_anew = |change: &Change| !change.is_text() && outcome.restored.contains(&change.path);
-            let is_in_room =
-                |change: &Change| in_room.contains(&(number, change.path.clone())) && !is_made_anew(change);
-            let due = recorded.changes.iter();
-            let due = due.filter(|change| !untouched.contains(&change.path) && !is_in_room(change));
-            // The log has put the text there that the last of its runs left. Only mode bits are missing.
-            let due = due.filter(|change| {
-                !is_done(change) || !is_made(change) && change.after.is_some() && is_there(&change.path)
-            });
-            let due: Vec<Cow<'_, Change>> = due
-                .map(|change| if is_done(change) { Cow::Owned(change.of_mode_alone()) } else { Cow::Borrowed(change) })
-                .collect();
-            let switches: Vec<Switch<'_>> = due.iter().map(|change| forwards(change)).collect();
-            let places = Places::of(files, &self.aside).over_removed_directories().resuming(resumes);
-            let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "redo"))?;
-            outcome.take(&switches, &outcomes);
-            let is_settled = |change: &&Change| {
-                change.is_text() && logged.contains(&change.path)
-                    || redone.contains(&change.path) && change.is_of_directory_alone()
-            };
-            recorded.changes.iter().filter(is_settled).for_each(|change| {
-                outcome.forget_kept(&change.path);
-            });
-        }
-        self.redo_modes(files, redone)?;
-        let kept = outcome.left_alone();
-        self.append(Line::Switch {
-            commands,
-            is_on: true,
-            untouched: BTreeSet::new(),
-            taken: BTreeSet::new(),
-            alone: false,
-            kept,
-            at_ms: None,
-            runs: Vec::new(),
-        })?;
-        Ok(outcome.shown())
-    }
 }
 
 /// Returns the error of an undo or redo that may have changed some paths before.
-fn partly(error: &io::Error, action: &str) -> io::Error {
+pub(super) fn partly(error: &io::Error, action: &str) -> io::Error {
     let message = format!("{error}; some files may be changed back already; repeat the {action} to complete it");
     io::Error::new(error.kind(), message)
 }
@@ -368,19 +230,13 @@ fn partly(error: &io::Error, action: &str) -> io::Error {
 /// The first step of an undo, before the line logs do their part of it.
 #[derive(Debug, Default)]
 pub(super) struct Undoing {
-    /// Paths that it has changed.
-    touched: BTreeSet<FilePath>,
-    /// Texts of the line logs that it has changed without them, because a file comes in the place of their directory.
-    taken: BTreeSet<FilePath>,
     /// The changes of commands, by number, that no line log can hold and that it has undone, or found undone.
     done: BTreeSet<(usize, FilePath)>,
-    /// Files of the line logs that the user had restored before.
-    restored_before: BTreeSet<FilePath>,
 }
 
 /// Paths by the outcome of a restoration.
-#[derive(Default)]
-struct Outcome {
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
     restored: BTreeSet<FilePath>,
     /// Paths that were left alone.
     kept: BTreeSet<FilePath>,
@@ -389,7 +245,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn take(&mut self, switches: &[Switch<'_>], outcomes: &[Switched]) {
+    pub(super) fn take(&mut self, switches: &[Switch<'_>], outcomes: &[Switched]) {
         for (switch, outcome) in switches.iter().zip(outcomes) {
             // The last switch of a path decides. One of mode bits says nothing of a content that was left alone.
             if !switch.keeps_content() {
@@ -412,18 +268,18 @@ impl Outcome {
     }
 
     /// Returns the paths that were left alone.
-    fn left_alone(&self) -> BTreeSet<FilePath> {
+    pub(super) fn left_alone(&self) -> BTreeSet<FilePath> {
         self.kept.union(&self.kept_modes).cloned().collect()
     }
 
     /// Forgets that a path was left alone: its line log says that.
-    fn forget_kept(&mut self, path: &FilePath) {
+    pub(super) fn forget_kept(&mut self, path: &FilePath) {
         self.kept.remove(path);
         self.kept_modes.remove(path);
     }
 
     /// Returns the paths as they are shown.
-    fn shown(&self) -> KeptRestored {
+    pub(super) fn shown(&self) -> KeptRestored {
         let kept = names::left_shown(self.left_alone().iter());
         let mut restored = names::all_shown(&self.restored);
         restored.retain(|path| !kept.contains(path));

@@ -90,6 +90,16 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).replaced_directories(&self.files, runs)
     }
 
+    fn begin_undo<'a>(
+        &'a self,
+        runs: &'a [u64],
+        at_ms: u64,
+        texts: &'a BTreeSet<FilePath>,
+    ) -> BoxFuture<'a, Result<(), EnvError>> {
+        let (runs, texts) = (runs.to_vec(), texts.clone());
+        self.run("noting files before the undo", move |keeper, files| keeper.begin_undo(files, (&runs, at_ms), &texts))
+    }
+
     fn undo<'a>(&'a self, undo: &'a KeptUndo, step: UndoStep) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
         let undo = undo.clone();
         self.run("restoring kept files", move |keeper, files| keeper.undo(files, &undo, step))
@@ -108,8 +118,8 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).undone(&self.files)
     }
 
-    fn undone_at(&self) -> Option<u64> {
-        lock(&self.keeper).undone_at(&self.files)
+    fn undone_times(&self) -> Option<(u64, u64)> {
+        lock(&self.keeper).undone_times(&self.files)
     }
 
     fn undone_alone(&self) -> bool {
@@ -121,14 +131,21 @@ impl FileKeeper for LocalKeeper {
         self.run("restoring mode bits", move |keeper, files| keeper.redo_modes(files, &redone))
     }
 
-    fn redo<'a>(
+    fn preview_redo(&self) -> BoxFuture<'_, Result<BTreeSet<FilePath>, EnvError>> {
+        self.run("reading what an undo changed", Keeper::preview_redo)
+    }
+
+    fn redo(&self) -> BoxFuture<'_, Result<BTreeSet<FilePath>, EnvError>> {
+        self.run("restoring kept files", Keeper::redo)
+    }
+
+    fn complete_redo<'a>(
         &'a self,
-        logged: &'a BTreeSet<FilePath>,
-        redone: &'a BTreeSet<FilePath>,
-        step: UndoStep,
+        merged: &'a BTreeSet<FilePath>,
+        by_logs: &'a BTreeSet<FilePath>,
     ) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
-        let (logged, redone) = (logged.clone(), redone.clone());
-        self.run("restoring kept files", move |keeper, files| keeper.redo(files, &logged, &redone, step))
+        let (merged, by_logs) = (merged.clone(), by_logs.clone());
+        self.run("restoring mode bits", move |keeper, files| keeper.complete_redo(files, &merged, &by_logs))
     }
 }
 

@@ -94,11 +94,14 @@ fn files_that_a_killed_undo_or_redo_had_removed_come_back() {
         let after = project.tree();
         if is_on {
             open.undo();
+            let line = "{\"switching\":{\"commands\":[0],\"is_on\":true}}\n";
+            let record = File::options().append(true).open(project.kept().join("changes.jsonl"));
+            std::io::Write::write_all(&mut record.unwrap(), line.as_bytes()).unwrap();
+        } else {
+            let runs = [open.workspace.last_run()];
+            block_on(open.environment.keeper().unwrap().begin_undo(&runs, 0, &BTreeSet::new())).unwrap();
         }
         drop(open);
-        let line = format!("{{\"switching\":{{\"commands\":[0],\"is_on\":{is_on}}}}}\n");
-        let record = File::options().append(true).open(project.kept().join("changes.jsonl"));
-        std::io::Write::write_all(&mut record.unwrap(), line.as_bytes()).unwrap();
         for name in ["a.txt", "b.bin", "link"] {
             let path = project.path(name);
             fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).unwrap();

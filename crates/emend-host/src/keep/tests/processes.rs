@@ -49,7 +49,7 @@ fn a_reader_records_nothing_while_a_command_runs() {
     assert_eq!(reader.runs(&project.files()), []);
     assert!(
         reader.keep(&project.files(), (9, 0)).is_err()
-            && reader.redo(&project.files(), &BTreeSet::new(), &BTreeSet::new(), UndoStep::AfterLogs).is_err()
+            && reader.redo(&project.files()).is_err()
     );
     assert_eq!(difference(&kept, &tree_of(&project.kept())), None);
     fs::remove_file(project.path("b.bin")).unwrap();

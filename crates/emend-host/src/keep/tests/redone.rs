@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 use std::time::Duration;
 
-use emend_agent::workspace::RollbackRequest;
+use emend_agent::workspace::{RollbackMode, RollbackRequest};
 use futures::executor::block_on;
 use serde_json::json;
 
@@ -141,4 +141,28 @@ fn a_scoped_rollback_and_a_later_undo_of_the_rest_are_redone_one_by_one() {
         block_on(open.workspace.redo_runs()).unwrap();
         check_same(tree, &project.tree());
     }
+}
+
+#[test]
+fn an_edit_after_the_redo_of_a_hard_rollback_is_undone_with_the_others() {
+    let project = Project::usual();
+    let before = project.tree();
+    let open = project.open();
+    let call = |tool: &str, path: &str, arguments: serde_json::Value| {
+        let _ = open.call("read_file", json!({ "file_path": path }));
+        open.call(tool, arguments).unwrap();
+    };
+    call("move_file", "deep/er/c.txt", json!({ "from": "deep/er/c.txt", "to": "new/in" }));
+    open.shell("mv a.txt away");
+    let runs: Vec<u64> = open.workspace.runs().iter().map(|run| run.run_id).collect();
+    let after = project.tree();
+    let request = RollbackRequest { mode: RollbackMode::HardAll, runs: runs.clone(), ..RollbackRequest::default() };
+    block_on(open.workspace.rollback(&request)).unwrap();
+    check_same(&before, &project.tree());
+    block_on(open.workspace.redo_runs()).unwrap();
+    check_same(&after, &project.tree());
+    call("edit_file", "new/in", json!({ "file_path": "new/in", "old_string": "sea", "new_string": "lake" }));
+    let runs: Vec<u64> = open.workspace.runs().iter().map(|run| run.run_id).collect();
+    block_on(open.workspace.undo_runs(&runs)).unwrap();
+    check_same(&before, &project.tree());
 }
