@@ -5,6 +5,7 @@
 //! bits. The workspace records changes of text in line logs as well; undo by a line log keeps later lines of the user.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
 
@@ -106,6 +107,8 @@ pub struct KeptUndo {
     pub left: BTreeSet<FilePath>,
     /// Whether a path that was deleted after the runs comes back.
     pub restores_deleted: bool,
+    /// The number of the user's steps. Those since the start of the undo belong to it.
+    pub n_steps: usize,
 }
 
 /// An undo or redo of commands that is not complete.
@@ -177,8 +180,7 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize>;
 
     /// Begins an undo of runs, durably: notes the states of all paths that it may change, among them `texts`, for its redo.
-    /// `at_ms` is the time of its start in milliseconds since 1970. An undo that was interrupted keeps its first states and
-    /// time.
+    /// `n_steps` is the number of the user's steps before it. An undo that was interrupted keeps its first states and number.
     ///
     /// # Errors
     ///
@@ -186,7 +188,7 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     fn begin_undo<'a>(
         &'a self,
         runs: &'a [u64],
-        at_ms: u64,
+        n_steps: usize,
         texts: &'a BTreeSet<FilePath>,
     ) -> BoxFuture<'a, Result<(), EnvError>>;
 
@@ -214,14 +216,11 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the runs that [`redo`](Self::redo) would redo.
     fn undone(&self) -> Vec<u64>;
 
-    /// Returns the times of the start and the end of the undo that [`redo`](Self::redo) would redo, in milliseconds since
-    /// 1970, if they are known.
-    fn undone_times(&self) -> Option<(u64, u64)>;
+    /// Returns the time of the undo that [`redo`](Self::redo) would redo, in milliseconds since 1970, if it is known.
+    fn undone_at(&self) -> Option<u64>;
 
-    /// Returns whether line logs had no part in the undo that [`redo`](Self::redo) would redo.
-    fn undone_alone(&self) -> bool {
-        false
-    }
+    /// Returns the user's steps that line logs took in the undo that [`redo`](Self::redo) would redo, by number.
+    fn undone_steps(&self) -> Range<usize>;
 
     /// Gives files whose edits line logs have redone the mode bits from before the undo of these edits. Needed for a redo
     /// without [`redo`](Self::redo).

@@ -93,11 +93,11 @@ impl Workspace {
     pub(super) async fn begin_undo(
         &self,
         runs: &[u64],
-        at_ms: u64,
         texts: &BTreeSet<FilePath>,
     ) -> Result<(), EnvError> {
+        let n_steps = self.state().done.len();
         match self.keeper() {
-            Some(keeper) => keeper.begin_undo(runs, at_ms, texts).await,
+            Some(keeper) => keeper.begin_undo(runs, n_steps, texts).await,
             None => Ok(()),
         }
     }

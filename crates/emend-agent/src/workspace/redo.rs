@@ -36,26 +36,20 @@ impl Workspace {
             self.undo_runs(&runs).await?;
         }
         let logged = self.logs_to_redo();
-        let (kept, times) = self.kept_to_redo(logged.is_err());
+        let kept = self.kept_to_redo(logged.is_err());
         let logged = if MAY_KEEP && !kept.is_empty() { logged.ok().flatten() } else { logged? };
-        let runs = self.rolled_back(logged.as_deref().unwrap_or_default());
-        // Two undos rather than two parts of one. The last one is redone first.
-        let is_of_others = || runs.is_disjoint(&set_of(kept.iter().copied()));
-        let is_alone = || MAY_KEEP && self.keeper().is_some_and(FileKeeper::undone_alone);
-        let is_apart = !kept.is_empty() && !runs.is_empty() && (is_of_others() || is_alone());
-        let is_last = || match (self.undone_at(logged.as_deref().unwrap_or_default()), times) {
-            (Some(at), Some((_, kept_at))) if at != kept_at => at > kept_at,
-            // Runs are undone from the last one back.
-            _ => runs.first() < kept.first(),
-        };
-        let redoes_log = !MAY_KEEP || !is_apart || is_last();
         #[cfg(not(target_family = "wasm"))]
-        if !kept.is_empty() && (!is_apart || !redoes_log) {
-            let steps = if redoes_log { self.steps_of_undo(&kept, times) } else { Vec::new() };
-            let redone = self.redo_whole(steps).await?;
-            return if redone == RedoneRuns::default() { Err(nothing()) } else { Ok(redone) };
+        if !kept.is_empty() {
+            let steps = match self.last_undo(logged.is_some()) {
+                LastUndo::OfLogs => None,
+                LastUndo::OfCommands(steps) => Some(steps),
+            };
+            if let Some(steps) = steps {
+                let redone = self.redo_whole(steps).await?;
+                return if redone == RedoneRuns::default() { Err(nothing()) } else { Ok(redone) };
+            }
         }
-        let Some(restored) = logged.filter(|_| redoes_log) else { return Err(nothing()) };
+        let Some(restored) = logged else { return Err(nothing()) };
         self.undo().await?;
         #[cfg(not(target_family = "wasm"))]
         if let Some(keeper) = self.keeper() {
@@ -74,7 +68,7 @@ impl Workspace {
     /// As [`undo`](Self::undo) and [`redo_runs`](Self::redo_runs).
     pub async fn undo_whole(&self) -> Result<Review, ReviewError> {
         let last = self.logs_to_redo();
-        let (kept, _) = self.kept_to_redo(last.is_err());
+        let kept = self.kept_to_redo(last.is_err());
         let runs = self.rolled_back(&last.ok().flatten().unwrap_or_default());
         if kept.iter().any(|run| runs.contains(run)) {
             self.redo_runs().await?;
@@ -83,21 +77,13 @@ impl Workspace {
         self.undo().await
     }
 
-    /// Returns the runs of the last undo of commands, and the times of its start and end if they are known. There are none if
-    /// the agent has edited since; if the times are not known, `is_ended` tells that.
-    fn kept_to_redo(&self, is_ended: bool) -> (Vec<u64>, Option<(u64, u64)>) {
-        let Some(keeper) = self.keeper() else { return (Vec::new(), None) };
-        let times = keeper.undone_times();
+    /// Returns the runs of the last undo of commands. There are none if the agent has edited since; if its time is not known,
+    /// `is_ended` tells that.
+    fn kept_to_redo(&self, is_ended: bool) -> Vec<u64> {
+        let Some(keeper) = self.keeper() else { return Vec::new() };
         let edited_at = self.state().files.values().map(|entry| last_entry(&entry.log, Origin::Agent)).max();
-        let is_over = times.map_or(is_ended, |(_, undone_at)| edited_at > Some(undone_at));
-        if is_over { (Vec::new(), None) } else { (keeper.undone(), times) }
-    }
-
-    /// Returns the time of the last undo of texts.
-    fn undone_at(&self, paths: &[FilePath]) -> Option<u64> {
-        let state = self.state();
-        let undone = paths.iter().filter_map(|path| state.files.get(path));
-        undone.filter_map(|entry| last_rollback(&entry.log)).map(|undo| undo.at_ms).max()
+        let is_over = keeper.undone_at().map_or(is_ended, |undone_at| edited_at > Some(undone_at));
+        if is_over { Vec::new() } else { keeper.undone() }
     }
 
     /// Returns the files of the last undo of texts, if it can be redone. Fails if a later edit ended every redo.
@@ -129,7 +115,7 @@ impl Workspace {
     #[must_use]
     pub fn runs_to_redo(&self) -> BTreeSet<u64> {
         let last = self.logs_to_redo();
-        let (kept, _) = self.kept_to_redo(last.is_err());
+        let kept = self.kept_to_redo(last.is_err());
         self.runs_undone_in(&last.ok().flatten().unwrap_or_default()).into_iter().chain(kept).collect()
     }
 
@@ -150,23 +136,37 @@ impl Workspace {
     }
 }
 
+/// The last undo.
+#[cfg(not(target_family = "wasm"))]
+enum LastUndo {
+    /// It undid edits alone, after the last undo of commands.
+    OfLogs,
+    /// It undid commands, and edits in these steps, the last one first.
+    OfCommands(Vec<Vec<FilePath>>),
+}
+
 #[cfg(not(target_family = "wasm"))]
 impl Workspace {
-    /// Completes a redo of commands during which the process was killed.
-    pub(super) async fn finish_redo(&self) -> Result<(), ReviewError> {
-        let (runs, times) = self.kept_to_redo(false);
-        self.redo_whole(self.steps_of_undo(&runs, times)).await.map(drop)
+    /// Returns the last undo, if the keeper knows an undo of commands. `is_of_logs` tells whether the user's last step is an
+    /// undo of edits.
+    fn last_undo(&self, is_of_logs: bool) -> LastUndo {
+        let steps = self.keeper().map(FileKeeper::undone_steps).unwrap_or_default();
+        let done = self.state().done.clone();
+        match done.len() > steps.end {
+            true if is_of_logs => LastUndo::OfLogs,
+            // The user has edited since, which says nothing of what the keeper restores.
+            true => LastUndo::OfCommands(Vec::new()),
+            // A killed redo may have redone the last ones.
+            false => LastUndo::OfCommands(done.into_iter().skip(steps.start).rev().collect()),
+        }
     }
 
-    /// Returns the steps of texts that belong to an undo of `runs` with commands, the last one first.
-    fn steps_of_undo(&self, runs: &[u64], times: Option<(u64, u64)>) -> Vec<Vec<FilePath>> {
-        let done = self.state().done.clone();
-        let began = times.map_or(0, |(began, _)| began);
-        let belongs = |paths: &Vec<FilePath>| {
-            self.undone_at(paths).is_some_and(|at| at >= began)
-                && self.runs_undone_in(paths).iter().any(|run| runs.contains(run))
-        };
-        done.into_iter().rev().take_while(belongs).collect()
+    /// Completes a redo of commands during which the process was killed.
+    pub(super) async fn finish_redo(&self) -> Result<(), ReviewError> {
+        match self.last_undo(true) {
+            LastUndo::OfCommands(steps) => self.redo_whole(steps).await.map(drop),
+            LastUndo::OfLogs => self.redo_whole(Vec::new()).await.map(drop),
+        }
     }
 
     /// Redoes the last undo of commands, and with it the undo of texts in `steps`.

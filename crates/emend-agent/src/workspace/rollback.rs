@@ -213,8 +213,6 @@ impl Workspace {
     /// [`ReviewError::UnknownHunk`], or the error of the disk; nothing changes then.
     pub async fn rollback(&self, request: &RollbackRequest) -> Result<Rollback, ReviewError> {
         let _writing = self.enter().await?;
-        #[cfg(not(target_family = "wasm"))]
-        let began_ms = self.clock.now_ms();
         let names = run_names(&request.runs);
         let mut named = Named::new();
         for id in &request.hunk_ids {
@@ -253,7 +251,7 @@ impl Workspace {
         let restores_kept = restores_kept || !is_hard && self.undoes_commands(request, &rollback).await?;
         #[cfg(not(target_family = "wasm"))]
         if restores_kept {
-            let begun = self.begin_undo(&request.runs, began_ms, &set_of(paths.iter().cloned())).await;
+            let begun = self.begin_undo(&request.runs, &set_of(paths.iter().cloned())).await;
             begun.map_err(super::error::WorkspaceError::from)?;
         }
         let logged = logs.iter().map(|(path, _)| path.clone()).collect();
@@ -261,6 +259,7 @@ impl Workspace {
             KeptUndo { runs: request.runs.clone(), logged, restores_deleted: is_hard, ..KeptUndo::default() };
         for step in [UndoStep::BeforeLogs, UndoStep::AfterLogs] {
             if restores_kept {
+                kept.n_steps = self.state().done.len();
                 let outcome = self.undo_kept(&kept, step).await.map_err(super::error::WorkspaceError::from)?;
                 rollback.kept = outcome.kept;
                 // The keeper restores some texts that the logs could not write.

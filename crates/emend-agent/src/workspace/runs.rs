@@ -140,7 +140,7 @@ impl Workspace {
         let _writing = self.enter().await?;
         let logged = self.logged(runs);
         #[cfg(not(target_family = "wasm"))]
-        self.begin_undo(runs, self.clock.now_ms(), &logged).await?;
+        self.begin_undo(runs, &logged).await?;
         #[cfg(not(target_family = "wasm"))]
         let mut early = self.undo_in_place_of_directories(runs, &logged).await?;
         let mut kept = KeptUndo { runs: runs.to_vec(), logged, ..KeptUndo::default() };
@@ -168,6 +168,7 @@ impl Workspace {
         // Restored whole before its log was looked at.
         undone.kept.retain(|path| !first.restored.contains(path));
         kept.left = undone.kept.iter().filter(|path| !undone.restored.contains(path)).cloned().collect();
+        kept.n_steps = self.state().done.len();
         let last = self.undo_kept(&kept, UndoStep::AfterLogs).await.map_err(|error| partly(error.into()))?;
         let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
         undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();

@@ -37,6 +37,7 @@ mod unkept;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -281,7 +282,7 @@ impl Keeper {
     pub(crate) fn begin_undo(
         &mut self,
         files: &RootFiles,
-        undo: (&[u64], u64),
+        undo: (&[u64], usize),
         texts: &BTreeSet<FilePath>,
     ) -> io::Result<()> {
         if !self.directory.exists() {
@@ -306,21 +307,21 @@ impl Keeper {
         self.with(files, |loaded| Ok(loaded.record.undone_runs())).unwrap_or_default()
     }
 
-    /// Returns the times of the start and the end of the last undo that can be redone, if they are known.
-    pub(crate) fn undone_times(&mut self, files: &RootFiles) -> Option<(u64, u64)> {
+    /// Returns the time of the last undo that can be redone, if it is known.
+    pub(crate) fn undone_at(&mut self, files: &RootFiles) -> Option<u64> {
         if self.only_reads || !self.directory.exists() {
             return None;
         }
-        self.with(files, |loaded| Ok(loaded.record.undone.last().and_then(|undone| undone.times_ms))).ok().flatten()
+        self.with(files, |loaded| Ok(loaded.record.undone.last().and_then(|undone| undone.at_ms))).ok().flatten()
     }
 
-    /// Returns whether line logs had no part in the last undo that can be redone.
-    pub(crate) fn undone_alone(&mut self, files: &RootFiles) -> bool {
+    /// Returns the user's steps that line logs took in the last undo that can be redone, by number.
+    pub(crate) fn undone_steps(&mut self, files: &RootFiles) -> Range<usize> {
         if self.only_reads || !self.directory.exists() {
-            return false;
+            return 0..0;
         }
-        self.with(files, |loaded| Ok(loaded.record.undone.last().is_some_and(|undone| undone.alone)))
-            .unwrap_or_default()
+        let steps = |loaded: &mut Loaded| Ok(loaded.record.undone.last().map(|undone| undone.steps.clone()));
+        self.with(files, steps).ok().flatten().unwrap_or_default()
     }
 
     /// Returns the undo or redo that is not complete.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use emend_agent::environment::{FilePath, KeptInterrupted, KeptRun};
@@ -184,9 +185,9 @@ pub(super) struct Switching {
     /// Whether they are redone.
     #[serde(default)]
     pub(super) is_on: bool,
-    /// Time of its start in milliseconds since 1970, if it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) at_ms: Option<u64>,
+    /// Of an undo, the number of the user's steps before it.
+    #[serde(default)]
+    pub(super) n_steps: usize,
     /// Of an undo, the states before it of the paths that it may change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) states: Vec<State>,
@@ -202,12 +203,11 @@ pub(super) struct Undone {
     /// The paths that it changed, sorted, with their states before and after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<Change>,
-    /// Whether line logs had no part in it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) alone: bool,
-    /// Times of its start and its end in milliseconds since 1970, if they are known.
+    /// The user's steps that line logs took in it, by number.
+    pub(super) steps: Range<usize>,
+    /// Its time in milliseconds since 1970, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) times_ms: Option<(u64, u64)>,
+    pub(super) at_ms: Option<u64>,
     /// Its runs, also those without commands: a redo redoes their edits with the commands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) runs: Vec<u64>,

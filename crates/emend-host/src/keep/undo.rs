@@ -21,7 +21,7 @@ impl Loaded {
     pub(super) fn begin_undo(
         &mut self,
         files: &RootFiles,
-        (runs, at_ms): (&[u64], u64),
+        (runs, n_steps): (&[u64], usize),
         texts: &BTreeSet<FilePath>,
     ) -> io::Result<()> {
         let commands = self.record.commands_to_undo(runs, !texts.is_empty());
@@ -30,17 +30,17 @@ impl Loaded {
         }
         // The changes of a killed process are not known.
         self.undoing = None;
-        let (at_ms, states) = match self.record.undoing(&commands) {
-            Some(known) => (known.at_ms, known.states.clone()),
+        let (n_steps, states) = match self.record.undoing(&commands) {
+            Some(known) => (known.n_steps, known.states.clone()),
             None => {
                 self.undoing = Some(Undoing::default());
                 let paths = self.paths_around(&commands, texts);
                 let states = self.states(files, paths)?;
                 self.pack.sync()?;
-                (Some(at_ms), states)
+                (n_steps, states)
             }
         };
-        self.append(Line::Switching(Switching { commands, is_on: false, at_ms, states }))
+        self.append(Line::Switching(Switching { commands, is_on: false, n_steps, states }))
     }
 
     /// Returns the commands of an undo that has begun; otherwise those that it would undo.
@@ -53,13 +53,13 @@ impl Loaded {
     pub(super) fn undo(
         &mut self,
         files: &RootFiles,
-        KeptUndo { runs, logged, left, restores_deleted }: &KeptUndo,
+        KeptUndo { runs, logged, left, restores_deleted, n_steps }: &KeptUndo,
         step: UndoStep,
     ) -> io::Result<KeptRestored> {
         let mut commands = self.commands_of(runs, logged);
         if step == UndoStep::BeforeLogs {
             if !commands.is_empty() && self.record.undoing(&commands).is_none() {
-                self.begin_undo(files, (runs, SystemClock.now_ms()), logged)?;
+                self.begin_undo(files, (runs, *n_steps), logged)?;
                 commands = self.commands_of(runs, logged);
             }
             self.put_back.clear();
@@ -195,8 +195,8 @@ impl Loaded {
                     self.pack.sync()?;
                     let undone = Undone {
                         changes,
-                        alone: logged.is_empty() && !resumes,
-                        times_ms: begun.at_ms.map(|began| (began, SystemClock.now_ms())),
+                        steps: begun.n_steps..*n_steps,
+                        at_ms: Some(SystemClock.now_ms()),
                         runs: runs.clone(),
                         ..Undone::default()
                     };

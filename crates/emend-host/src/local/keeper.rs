@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use emend_agent::environment::{
@@ -93,11 +94,11 @@ impl FileKeeper for LocalKeeper {
     fn begin_undo<'a>(
         &'a self,
         runs: &'a [u64],
-        at_ms: u64,
+        n_steps: usize,
         texts: &'a BTreeSet<FilePath>,
     ) -> BoxFuture<'a, Result<(), EnvError>> {
         let (runs, texts) = (runs.to_vec(), texts.clone());
-        self.run("noting files before the undo", move |keeper, files| keeper.begin_undo(files, (&runs, at_ms), &texts))
+        self.run("noting files before the undo", move |keeper, files| keeper.begin_undo(files, (&runs, n_steps), &texts))
     }
 
     fn undo<'a>(&'a self, undo: &'a KeptUndo, step: UndoStep) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {
@@ -118,12 +119,12 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).undone(&self.files)
     }
 
-    fn undone_times(&self) -> Option<(u64, u64)> {
-        lock(&self.keeper).undone_times(&self.files)
+    fn undone_at(&self) -> Option<u64> {
+        lock(&self.keeper).undone_at(&self.files)
     }
 
-    fn undone_alone(&self) -> bool {
-        lock(&self.keeper).undone_alone(&self.files)
+    fn undone_steps(&self) -> Range<usize> {
+        lock(&self.keeper).undone_steps(&self.files)
     }
 
     fn redo_modes<'a>(&'a self, redone: &'a BTreeSet<FilePath>) -> BoxFuture<'a, Result<(), EnvError>> {

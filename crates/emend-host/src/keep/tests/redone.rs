@@ -166,3 +166,21 @@ fn an_edit_after_the_redo_of_a_hard_rollback_is_undone_with_the_others() {
     block_on(open.workspace.undo_runs(&runs)).unwrap();
     check_same(&before, &project.tree());
 }
+
+#[test]
+fn a_hard_rollback_after_an_undo_of_the_same_runs_is_redone_alone() {
+    let project = Project::usual();
+    let open = project.open();
+    open.shell("ln -sfn key link");
+    fs::copy(project.path("run.sh"), project.path("../saved")).unwrap();
+    open.shell("rm -rf run.sh");
+    open.shell("cp -p ../saved run.sh");
+    let runs: Vec<u64> = open.workspace.runs().iter().map(|run| run.run_id).collect();
+    block_on(open.workspace.undo_runs(&runs)).unwrap();
+    let undone = project.tree();
+    let request = RollbackRequest { mode: RollbackMode::HardAll, runs: vec![runs[2]], ..RollbackRequest::default() };
+    println!("{:?}", block_on(open.workspace.rollback(&request)).unwrap());
+    println!("{:?}", super::difference(&undone, &project.tree()));
+    println!("{:?}", block_on(open.workspace.redo_runs()).unwrap());
+    check_same(&undone, &project.tree());
+}
