@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 
 use emend_edit::line_log::{ChangeId, DecisionError, DecisionOutcome, DependentsPolicy, HunkId, LineLog, Origin, Status};
+#[cfg(not(target_family = "wasm"))]
+use emend_edit::line_log::{ChangeOp, LoggedChange};
 
 use super::error::WorkspaceError;
 use super::review::{Review, ReviewError, ReviewFile, ReviewHunk, n_pending};
@@ -75,8 +77,37 @@ impl Workspace {
     /// Saves new logs as one step that the user can undo.
     pub(super) async fn commit_step(&self, logs: Vec<(FilePath, LineLog)>) -> Result<Review, ReviewError> {
         let step = self.step_of(&logs);
+        #[cfg(not(target_family = "wasm"))]
+        self.note_modes(&logs).await?;
         self.save_logs(logs, false, Some(step)).await?;
         Ok(self.review())
+    }
+
+    /// Notes the mode bits of files that accepted changes are about to create, delete or replace, as an edit does that is not
+    /// reviewed first.
+    #[cfg(not(target_family = "wasm"))]
+    async fn note_modes(&self, logs: &[(FilePath, LineLog)]) -> Result<(), WorkspaceError> {
+        let Some(keeper) = self.keeper() else { return Ok(()) };
+        let mut by_run: BTreeMap<u64, Vec<FilePath>> = BTreeMap::new();
+        for (path, log) in logs {
+            let state = self.state();
+            let known = state.files.get(path);
+            let was_on = |id| known.and_then(|entry| entry.log.change(id)).is_some_and(|change| change.status == Status::Accepted);
+            let is_moved = known.is_some_and(|entry| entry.moved_from.is_some());
+            let is_meant = |change: &LoggedChange| {
+                let changes_mode = is_moved || matches!(change.op, ChangeOp::Create | ChangeOp::Delete);
+                changes_mode && change.status == Status::Accepted && !was_on(change.id)
+            };
+            // The mode bits before the first of the runs.
+            let runs = log.changes().filter(is_meant).filter_map(|change| change.meta.run.parse().ok());
+            if let Some(run) = runs.min() {
+                by_run.entry(run).or_default().push(path.clone());
+            }
+        }
+        for (run, paths) in by_run {
+            keeper.note_edit(run, paths).await?;
+        }
+        Ok(())
     }
 
     /// Returns the step that new logs are.

@@ -16,29 +16,44 @@ use crate::line_log::types::{BASE, ChangeIx, ChangeOp, Origin, Status};
 const EXTERNALS_MAX: usize = 8;
 
 impl LineLog {
-    /// Returns the agent's changes that `op` takes back: it puts the lines that they deleted, if any, in the place of
-    /// theirs.
+    /// Returns the agent's changes that `op` takes back, the last ones at its place: it puts the lines that they deleted, if
+    /// any, in the place of theirs.
     ///
     /// Empty if `op` does something else as well, or if the changes have lines elsewhere or dependents.
     pub(super) fn taken_back_by(&self, op: &Op, seen: &Seen, lines: &[&str]) -> BTreeSet<ChangeIx> {
-        let none = BTreeSet::new();
         let before = op.old.start.checked_sub(1).and_then(|index| seen.tokens.get(index)).copied();
         let after = seen.tokens.get(op.old.end).copied();
         let place: Vec<TokenIx> = self.sequence.iter_after(before).take_while(|&token| Some(token) != after).collect();
-        let mut taken = BTreeSet::new();
+        let mut found = BTreeSet::new();
         for &token in &place {
-            let state = self.sequence.token(token);
-            for &ix in self.sequence.deleted_by(token).iter().chain([&state.inserted_by]) {
-                let is_agents = || self.write_of(ix).origin == Origin::Agent;
-                if ix == BASE || !self.is_on(ix, seen.view) || !is_agents() || !taken.insert(ix) {
-                    continue;
-                }
-                let change = &self.changes[ix as usize];
-                if change.inserted.iter().chain(&change.deleted).any(|token| !place.contains(token)) {
-                    return none;
-                }
+            let changes = self.sequence.deleted_by(token).iter().chain([&self.sequence.token(token).inserted_by]);
+            let is_agents = |&&ix: &&ChangeIx| {
+                ix != BASE && self.is_on(ix, seen.view) && self.write_of(ix).origin == Origin::Agent
+            };
+            found.extend(changes.filter(is_agents));
+        }
+        let mut taken = BTreeSet::new();
+        for &ix in found.iter().rev() {
+            let change = &self.changes[ix as usize];
+            if change.inserted.iter().chain(&change.deleted).any(|token| !place.contains(token)) {
+                break;
+            }
+            taken.insert(ix);
+            if let Some(taken) = self.taken_back_to(&place, taken.clone(), seen.view, &lines[op.new.clone()]) {
+                return taken;
             }
         }
+        BTreeSet::new()
+    }
+
+    /// Returns `taken`, and what goes with these changes, if `place` has exactly these lines without them.
+    fn taken_back_to(
+        &self,
+        place: &[TokenIx],
+        mut taken: BTreeSet<ChangeIx>,
+        view: View,
+        lines: &[&str],
+    ) -> Option<BTreeSet<ChangeIx>> {
         // With the deletion of a file, its new creation without lines goes back, too. The code is left out of the shipped wasm
         // module for its size.
         if !cfg!(all(target_family = "wasm", not(test))) {
@@ -54,14 +69,13 @@ impl LineLog {
         }
         // On the disk, a pending change is on only as long as another one there depends on it.
         let is_kept = |&dep: &ChangeIx| self.changes[dep as usize].status == Status::Pending;
-        if seen.view == View::Disk && taken.iter().any(|&ix| self.changes[ix as usize].deps.iter().any(is_kept)) {
-            return none;
+        if view == View::Disk && taken.iter().any(|&ix| self.changes[ix as usize].deps.iter().any(is_kept)) {
+            return None;
         }
-        let is_on = |ix| !taken.contains(&ix) && self.is_on(ix, seen.view);
-        let mut new = lines[op.new.clone()].iter();
+        let is_on = |ix| !taken.contains(&ix) && self.is_on(ix, view);
         let left = place.iter().filter(|&&token| self.shows(token, is_on));
-        let is_same = left.map(|&token| self.sequence.text(token)).all(|line| new.next() == Some(&line));
-        if is_same && new.next().is_none() && self.dependents_of(&taken).is_empty() { taken } else { none }
+        let is_same = left.map(|&token| self.sequence.text(token)).eq(lines.iter().copied());
+        (is_same && self.dependents_of(&taken).is_empty()).then_some(taken)
     }
 
     /// Returns whether `text` is on the disk because the last entry of the history never reached it, as after a crash,

@@ -26,6 +26,7 @@ use crate::local::LocalEnvironment;
 use crate::state::StateDir;
 use crate::test_support::covers;
 
+mod accepted;
 mod alone;
 #[cfg(target_os = "linux")]
 mod apart;

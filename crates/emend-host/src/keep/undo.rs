@@ -140,7 +140,9 @@ impl Loaded {
                 self.put_back.extend(reached.map(|(switch, _)| switch.path.clone()));
                 if let Some(undoing) = &mut self.undoing {
                     for (change, outcome) in due.iter().zip(&outcomes) {
-                        if *outcome != Switched::LeftAlone && !change.is_text() {
+                        // Where nothing was and is to be, an edit may have deleted the file, which its log creates again.
+                        let is_absent = *outcome == Switched::Before && change.before.is_none();
+                        if *outcome != Switched::LeftAlone && !is_absent && !change.is_text() {
                             undoing.done.insert((number, change.path.clone()));
                         }
                     }

@@ -121,7 +121,7 @@ impl Storm {
         for n_redone in 0..REDOS_MAX {
             let redone = match mode {
                 RollbackMode::HardAll => block_on(self.open().workspace.redo_runs()).map(|redone| redone.kept),
-                RollbackMode::ScopedSelected => block_on(self.open().workspace.undo()).map(|_| Vec::new()),
+                RollbackMode::ScopedSelected => block_on(self.open().workspace.undo_whole()).map(|_| Vec::new()),
             };
             match redone {
                 Ok(kept) => is_whole &= kept.is_empty(),

@@ -285,3 +285,24 @@ fn a_preview_names_a_text_that_a_hard_link_replaces_again_after_the_user_restore
         assert_eq!(named, [path], "{command}");
     }
 }
+
+#[test]
+fn a_text_that_the_user_restored_once_is_undone_below_later_hard_links() {
+    let project = Project::usual();
+    let before = project.tree();
+    let open = project.open();
+    open.shell("echo 279 > key");
+    let restored = fs::read(project.path("key")).unwrap();
+    open.shell("sed -i 's/[0-9]/x/' key");
+    fs::remove_file(project.path("key")).unwrap();
+    fs::write(project.path("key"), restored).unwrap();
+    set_mode(&project, "key", 0o600);
+    open.shell("sed -i 's/[0-9]/x/' key");
+    for name in ["one", "two"] {
+        fs::write(project.path(&format!("../{name}")), format!("{name}\n")).unwrap();
+        open.shell(&format!("ln -f ../{name} key"));
+    }
+    let runs: Vec<u64> = open.workspace.runs().iter().map(|run| run.run_id).collect();
+    block_on(open.workspace.undo_runs(&runs)).unwrap();
+    check_same(&before, &project.tree());
+}

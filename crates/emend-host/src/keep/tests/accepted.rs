@@ -1,0 +1,45 @@
+//! Mode bits of files that accepted edits have replaced: an undo restores them.
+
+use emend_agent::workspace::Mode;
+use futures::executor::block_on;
+use serde_json::json;
+
+use super::{Project, check_same};
+
+#[test]
+fn mode_bits_that_accepted_edits_changed_come_back() {
+    let deletion = |path: &str| {
+        ("apply_patch", json!({ "patch": format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch") }))
+    };
+    let moved = |from: &str, to: &str| ("move_file", json!({ "from": from, "to": to, "overwrite": true }));
+    let cases = [
+        vec![moved("run.sh", "key")],
+        vec![moved("key", "new/in"), moved("run.sh", "key")],
+        vec![moved("a.txt", "key"), deletion("key"), deletion("run.sh")],
+    ];
+    for calls in cases {
+        for accepts_each in [false, true] {
+            let project = Project::usual();
+            let before = project.tree();
+            let open = project.open_in(Mode::Staged);
+            for (tool, arguments) in &calls {
+                for path in ["from", "to"].iter().filter_map(|name| arguments[*name].as_str()) {
+                    let _ = open.call("read_file", json!({ "file_path": path }));
+                }
+                open.call(tool, arguments.clone()).unwrap();
+                if accepts_each {
+                    block_on(open.workspace.accept_all(None)).unwrap();
+                }
+            }
+            block_on(open.workspace.accept_all(None)).unwrap();
+            let after = project.tree();
+            let runs: Vec<u64> = open.workspace.runs().iter().map(|run| run.run_id).collect();
+            for _ in 0..2 {
+                block_on(open.workspace.undo_runs(&runs)).unwrap();
+                check_same(&before, &project.tree());
+                block_on(open.workspace.redo_runs()).unwrap();
+                check_same(&after, &project.tree());
+            }
+        }
+    }
+}
