@@ -103,6 +103,8 @@ pub struct KeptUndo {
     pub runs: Vec<u64>,
     /// The texts that line logs undo.
     pub logged: BTreeSet<FilePath>,
+    /// Run and time, in milliseconds since 1970, of the last of these changes of each.
+    pub last_edits: BTreeMap<FilePath, (u64, u64)>,
     /// Those of them that the line logs left as they are. Known after the first step.
     pub left: BTreeSet<FilePath>,
     /// Whether a path that was deleted after the runs comes back.
@@ -120,11 +122,13 @@ pub enum KeptInterrupted {
     Redo,
 }
 
-/// The two steps of an undo. The workspace does the part of its line logs between them.
+/// The steps of an undo. The workspace does the part of its line logs between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UndoStep {
-    /// Restores all paths but texts with a line log.
+    /// Restores all paths but texts with a line log, unless a log holds a later change of the path.
     BeforeLogs,
+    /// Restores what could not be restored before, so that line logs can undo earlier changes of the same paths.
+    BetweenLogs,
     /// Restores texts with a line log, as far as the log did not, and mode bits. Completes the undo.
     AfterLogs,
 }

@@ -60,8 +60,8 @@ impl Workspace {
         Ok(RedoneRuns { restored, kept: Vec::new() })
     }
 
-    /// Undoes the user's last edit or decision as [`undo`](Self::undo) does. If that is a rollback which also restored what
-    /// commands had changed beside texts, the commands are redone with it.
+    /// Undoes the user's last edit or decision as [`undo`](Self::undo) does. If that is a rollback, what it restored beside
+    /// texts is redone with them: the changes of commands, and mode bits.
     ///
     /// # Errors
     ///
@@ -69,8 +69,10 @@ impl Workspace {
     pub async fn undo_whole(&self) -> Result<Review, ReviewError> {
         let last = self.logs_to_redo();
         let kept = self.kept_to_redo(last.is_err());
-        let runs = self.rolled_back(&last.ok().flatten().unwrap_or_default());
-        if kept.iter().any(|run| runs.contains(run)) {
+        let is_rollback = !self.rolled_back(&last.ok().flatten().unwrap_or_default()).is_empty();
+        #[cfg(not(target_family = "wasm"))]
+        let is_rollback = is_rollback || !kept.is_empty() && matches!(self.last_undo(true), LastUndo::OfCommands(_));
+        if MAY_KEEP && is_rollback {
             self.redo_runs().await?;
             return Ok(self.review());
         }

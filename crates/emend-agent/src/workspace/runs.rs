@@ -144,6 +144,8 @@ impl Workspace {
         #[cfg(not(target_family = "wasm"))]
         let mut early = self.undo_in_place_of_directories(runs, &logged).await?;
         let mut kept = KeptUndo { runs: runs.to_vec(), logged, ..KeptUndo::default() };
+        #[cfg(not(target_family = "wasm"))]
+        kept.last_edits.extend(kept.logged.iter().filter_map(|path| Some((path.clone(), self.last_edit(path, runs)?))));
         let first = self.undo_kept(&kept, UndoStep::BeforeLogs).await?;
         // The keeper may have put such a text there, or the directories above it.
         #[cfg(not(target_family = "wasm"))]
@@ -168,6 +170,8 @@ impl Workspace {
         // Restored whole before its log was looked at.
         undone.kept.retain(|path| !first.restored.contains(path));
         kept.left = undone.kept.iter().filter(|path| !undone.restored.contains(path)).cloned().collect();
+        #[cfg(not(target_family = "wasm"))]
+        let between = self.undo_in_turns(&mut kept, &mut undone).await.map_err(partly)?;
         kept.n_steps = self.state().done.len();
         let last = self.undo_kept(&kept, UndoStep::AfterLogs).await.map_err(|error| partly(error.into()))?;
         let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
@@ -182,9 +186,60 @@ impl Workspace {
         if !early.is_empty() {
             undone.restored = set_of(undone.restored.drain(..).chain(early)).into_iter().collect();
         }
+        #[cfg(not(target_family = "wasm"))]
+        if !between.is_empty() {
+            undone.restored = set_of(undone.restored.drain(..).chain(between)).into_iter().collect();
+        }
         // Of these, at most the mode bits were changed back.
         undone.restored.retain(|path| !undone.blocked.contains(path));
         Ok(undone)
+    }
+
+    /// Returns the run and the time of the last change of the agent in a text that an undo of `runs` takes back.
+    #[cfg(not(target_family = "wasm"))]
+    fn last_edit(&self, path: &FilePath, runs: &[u64]) -> Option<(u64, u64)> {
+        let state = self.state();
+        let changes = state.files.get(path)?.log.changes();
+        let is_live = |change: &LoggedChange| change.origin == Origin::Agent && change.status.is_on();
+        let times = changes.filter(is_live).filter_map(|change| Some((change.meta.run.parse().ok()?, change.meta.at_ms)));
+        times.filter(|(run, _)| runs.contains(run)).max()
+    }
+
+    /// Undoes the rest of texts that commands and edits changed in turn, such as an edit before a command that put a link in
+    /// the place of the text. Each turn undoes a command, and then what the log can undo below it. Returns the paths that the
+    /// keeper restored.
+    #[cfg(not(target_family = "wasm"))]
+    async fn undo_in_turns(
+        &self,
+        kept: &mut KeptUndo,
+        undone: &mut UndoneRun,
+    ) -> Result<BTreeSet<FilePath>, WorkspaceError> {
+        let mut restored = BTreeSet::new();
+        loop {
+            let left = self.logged(&kept.runs);
+            if left.is_empty() || self.keeper().is_none() {
+                return Ok(restored);
+            }
+            let found = self.undo_kept(kept, UndoStep::BetweenLogs).await?.restored;
+            let turn = set_of(found.iter().filter(|path| left.contains(*path)).cloned());
+            restored.extend(found);
+            let mut logs = Vec::new();
+            for path in &turn {
+                let taken = self.taken_back(&kept.runs, Some(path)).await?;
+                undone.kept.retain(|kept| kept != path);
+                undone.kept.extend(taken.undone.kept);
+                logs.extend(taken.logs);
+            }
+            let paths = set_of(logs.iter().map(|(path, _)| path.clone()));
+            if !logs.is_empty() {
+                let refused = self.save_permitted(logs, true, Step::new(paths.iter().cloned().collect())).await?;
+                undone.restored.extend(paths.iter().filter(|path| !refused.contains(*path)).cloned());
+            }
+            kept.left = undone.kept.iter().filter(|path| !undone.restored.contains(path)).cloned().collect();
+            if paths.is_empty() {
+                return Ok(restored);
+            }
+        }
     }
 
     /// Undoes, before anything else, the texts where a command of `runs` had removed a directory. Then the directory comes

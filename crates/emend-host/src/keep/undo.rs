@@ -53,7 +53,7 @@ impl Loaded {
     pub(super) fn undo(
         &mut self,
         files: &RootFiles,
-        KeptUndo { runs, logged, left, restores_deleted, n_steps }: &KeptUndo,
+        KeptUndo { runs, logged, last_edits, left, restores_deleted, n_steps }: &KeptUndo,
         step: UndoStep,
     ) -> io::Result<KeptRestored> {
         let mut commands = self.commands_of(runs, logged);
@@ -85,7 +85,7 @@ impl Loaded {
             // The log has put the text there that was there before the first of the runs. A later one of them may have put
             // back what this command changed, so the texts of this command say nothing. Only mode bits are missing.
             let is_done = |change: &&Change| {
-                step == UndoStep::AfterLogs
+                step != UndoStep::BeforeLogs
                     && is_logged(change)
                     && !change.keeps_content()
                     && !left.contains(&change.path)
@@ -107,15 +107,15 @@ impl Loaded {
                 }
                 match step {
                     UndoStep::BeforeLogs => {
-                        // A change that no log holds, such as that of a command in a killed process, is later than the text
-                        // of the log, or is tried again after it.
-                        !recorded.is_in_log(change, logged) || above.any(|above| is_replaced(&above))
+                        // The log undoes later changes first.
+                        let is_last = last_edits.get(&change.path) <= Some(&(recorded.run, recorded.at_ms));
+                        // A change that no log holds, such as that of a command in a killed process, is tried again after it.
+                        !recorded.is_in_log(change, logged) && is_last || above.any(|above| is_replaced(&above))
                     }
-                    UndoStep::AfterLogs => {
+                    UndoStep::BetweenLogs | UndoStep::AfterLogs => {
                         // The log has put a text there that may be the one of before this undo.
-                        let is_logs = logged.contains(&change.path) && !left.contains(&change.path);
                         let was_done = |undoing: &Undoing| undoing.done.contains(&(number, change.path.clone()));
-                        let is_settled = is_logs && self.undoing.as_ref().is_some_and(was_done) || is_removed(change);
+                        let is_settled = self.undoing.as_ref().is_some_and(was_done) || is_removed(change);
                         !is_settled && (change.before.is_some() || !is_done(change))
                     }
                 }
@@ -135,6 +135,12 @@ impl Loaded {
             let switches: Vec<Switch<'_>> = due.iter().map(|change| backwards(change)).collect();
             let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "undo"))?;
             outcome.take(&switches, &outcomes);
+            if let (UndoStep::BetweenLogs | UndoStep::AfterLogs, Some(undoing)) = (step, &self.undoing) {
+                // The last switch of a path decides, also if it was made in an earlier step.
+                let is_done = |change: &&Change| undoing.done.contains(&(number, change.path.clone()));
+                let done = live().filter(|change| !change.keeps_content()).filter(is_done);
+                done.for_each(|change| outcome.forget_kept(&change.path));
+            }
             if step == UndoStep::BeforeLogs {
                 let reached = switches.iter().zip(&outcomes).filter(|(_, outcome)| **outcome != Switched::LeftAlone);
                 self.put_back.extend(reached.map(|(switch, _)| switch.path.clone()));
@@ -147,6 +153,10 @@ impl Loaded {
                         }
                     }
                 }
+            }
+            if let (UndoStep::BetweenLogs, Some(undoing)) = (step, &mut self.undoing) {
+                let done = switches.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Switched::Done);
+                undoing.done.extend(done.map(|(switch, _)| (number, switch.path.clone())));
             }
             if step == UndoStep::AfterLogs {
                 // Directories that the edits had created, and the command had removed.
@@ -164,7 +174,7 @@ impl Loaded {
             });
         }
         match step {
-            UndoStep::BeforeLogs => {
+            UndoStep::BeforeLogs | UndoStep::BetweenLogs => {
                 // Tried again after the logs have removed their files.
                 outcome.kept.clear();
                 outcome.kept_modes.clear();
