@@ -141,25 +141,10 @@ impl Workspace {
         let logged = self.logged(runs);
         #[cfg(not(target_family = "wasm"))]
         self.begin_undo(runs, &logged).await?;
-        #[cfg(not(target_family = "wasm"))]
-        let mut early = self.undo_in_place_of_directories(runs, &logged).await?;
         let mut kept = KeptUndo { runs: runs.to_vec(), logged, ..KeptUndo::default() };
         #[cfg(not(target_family = "wasm"))]
         kept.last_edits.extend(kept.logged.iter().filter_map(|path| Some((path.clone(), self.last_edit(path, runs)?))));
         let first = self.undo_kept(&kept, UndoStep::BeforeLogs).await?;
-        // The keeper may have put such a text there, or the directories above it.
-        #[cfg(not(target_family = "wasm"))]
-        let first = {
-            let mut first = first;
-            loop {
-                let more = self.undo_in_place_of_directories(runs, &kept.logged).await?;
-                if more.is_empty() {
-                    break first;
-                }
-                early.extend(more);
-                first.restored.extend(self.undo_kept(&kept, UndoStep::BeforeLogs).await?.restored);
-            }
-        };
         let TakenBack { mut undone, logs } = self.taken_back(runs, None).await?;
         let step = Step { runs: runs.to_vec(), ..Step::new(undone.restored.clone()) };
         let saved = self.save_permitted(logs, true, step).await;
@@ -181,10 +166,6 @@ impl Workspace {
         for kept in [first, last] {
             undone.restored = set_of(undone.restored.drain(..).chain(kept.restored)).into_iter().collect();
             undone.blocked = kept.kept;
-        }
-        #[cfg(not(target_family = "wasm"))]
-        if !early.is_empty() {
-            undone.restored = set_of(undone.restored.drain(..).chain(early)).into_iter().collect();
         }
         #[cfg(not(target_family = "wasm"))]
         if !between.is_empty() {
@@ -240,43 +221,6 @@ impl Workspace {
                 return Ok(restored);
             }
         }
-    }
-
-    /// Undoes, before anything else, the texts where a command of `runs` had removed a directory. Then the directory comes
-    /// back, and after it the texts in it. Returns the undone texts.
-    #[cfg(not(target_family = "wasm"))]
-    async fn undo_in_place_of_directories(
-        &self,
-        runs: &[u64],
-        logged: &BTreeSet<FilePath>,
-    ) -> Result<BTreeSet<FilePath>, WorkspaceError> {
-        let Some(keeper) = self.keeper() else { return Ok(BTreeSet::new()) };
-        let mut logs = Vec::new();
-        for path in keeper.replaced_directories(runs).intersection(logged) {
-            let found = self.environment().metadata(path).await;
-            if found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::Directory)) {
-                continue;
-            }
-            let taken = self.taken_back(runs, Some(path)).await?;
-            let Some((_, log)) = taken.logs.first().filter(|_| taken.undone.kept.is_empty()) else { continue };
-            // Something else may be in its place, such as a link.
-            let is_as_logged = self.disk_content(path).await.is_ok_and(|old| log.is_saved_content(old.as_deref()));
-            if is_as_logged {
-                logs.extend(taken.logs);
-            }
-        }
-        if logs.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        // Steps of their own: their redo comes on different sides of the keeper's.
-        let (going, coming): (Vec<_>, Vec<_>) = logs.into_iter().partition(|(_, log)| log.is_visible_text(None));
-        let mut undone = BTreeSet::new();
-        for logs in [going, coming].into_iter().filter(|logs| !logs.is_empty()) {
-            let paths: Vec<FilePath> = logs.iter().map(|(path, _)| path.clone()).collect();
-            let refused = self.save_permitted(logs, true, Step::new(paths.clone())).await?;
-            undone.extend(paths.into_iter().filter(|path| !refused.contains(path)));
-        }
-        Ok(undone)
     }
 
     /// Returns the effect that [`undo_runs`](Self::undo_runs) would have now, as far as the system permits it.

@@ -158,10 +158,6 @@ impl Loaded {
                 let done = switches.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Switched::Done);
                 undoing.done.extend(done.map(|(switch, _)| (number, switch.path.clone())));
             }
-            if step == UndoStep::AfterLogs {
-                // Directories that the edits had created, and the command had removed.
-                recorded.changes.iter().filter(is_removed).for_each(|change| files.remove_made(&change.path));
-            }
             // A log says itself which lines it kept. It has also put a text in the place of a directory, or has changed a text
             // that the first step had put in the place of something else.
             let is_settled = |change: &&Change| {
