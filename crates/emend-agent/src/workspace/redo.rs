@@ -238,15 +238,20 @@ impl Workspace {
         Some(log)
     }
 
+    /// Returns the content of a file; `None` if a link is in the place of a directory above it.
+    async fn content_here(&self, path: &FilePath) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        if self.is_elsewhere(path).await { Ok(None) } else { self.disk_content(path).await }
+    }
+
     /// Returns whether the disk has the text that a log says.
     async fn has_text_of(&self, path: &FilePath, log: &LineLog) -> bool {
-        let content = self.disk_content(path).await;
+        let content = self.content_here(path).await;
         content.is_ok_and(|content| content.as_deref() == log.disk_text().as_deref().map(str::as_bytes))
     }
 
     /// Returns whether a text is neither as an undo left it nor as it was before.
     async fn is_changed_since(&self, path: &FilePath, n_undos: usize) -> bool {
-        let Ok(content) = self.disk_content(path).await else { return false };
+        let Ok(content) = self.content_here(path).await else { return false };
         let is_saved = |entry: &Entry| entry.log.is_saved_content(content.as_deref());
         let is_as_left = self.state().files.get(path).is_some_and(is_saved);
         let before = self.log_before_undo(path, n_undos);

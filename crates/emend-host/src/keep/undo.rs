@@ -148,7 +148,7 @@ impl Loaded {
                     for (change, outcome) in due.iter().zip(&outcomes) {
                         // Where nothing was and is to be, an edit may have deleted the file, which its log creates again.
                         let is_absent = *outcome == Switched::Before && change.before.is_none();
-                        if *outcome != Switched::LeftAlone && !is_absent && !change.is_text() {
+                        if *outcome != Switched::LeftAlone && !is_absent && !recorded.is_in_log(change, logged) {
                             undoing.done.insert((number, change.path.clone()));
                         }
                     }

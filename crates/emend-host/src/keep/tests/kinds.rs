@@ -122,6 +122,13 @@ fn a_directory_that_commands_replace_by_a_file_comes_back() {
 }
 
 #[test]
+fn a_directory_that_was_moved_twice_leaves_nothing_behind() {
+    let calls = [shell("mv deep/er moved; mkdir deep/er; mv moved deep/er/in"), shell("mv deep other; ln -s other deep")];
+    check(&calls);
+    check(&[shell("mkdir -p new/in; echo in > new/in/text"), shell("mv new/in b.txt; rmdir new")]);
+}
+
+#[test]
 fn a_directory_comes_back_although_a_text_was_in_its_place_meanwhile() {
     check(&[shell("rm -r deep/er; echo file > deep/er"), shell("rm deep/er")]);
     check(&[shell("rm -r deep/er; echo file > deep/er"), shell("rm -rf ./*")]);
