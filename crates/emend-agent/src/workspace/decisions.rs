@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::line_log::{ChangeId, DecisionError, DecisionOutcome, DependentsPolicy, HunkId, LineLog, Origin, Status};
+use emend_edit::line_log::{
+    ChangeId, DecisionError, DecisionOutcome, DependentsPolicy, HunkId, LineLog, Origin, Status,
+};
 #[cfg(not(target_family = "wasm"))]
 use emend_edit::line_log::{ChangeOp, LoggedChange};
 
@@ -92,7 +94,9 @@ impl Workspace {
         for (path, log) in logs {
             let state = self.state();
             let known = state.files.get(path);
-            let was_on = |id| known.and_then(|entry| entry.log.change(id)).is_some_and(|change| change.status == Status::Accepted);
+            let was_on = |id| {
+                known.and_then(|entry| entry.log.change(id)).is_some_and(|change| change.status == Status::Accepted)
+            };
             let is_moved = known.is_some_and(|entry| entry.moved_from.is_some());
             let is_meant = |change: &LoggedChange| {
                 let changes_mode = is_moved || matches!(change.op, ChangeOp::Create | ChangeOp::Delete);

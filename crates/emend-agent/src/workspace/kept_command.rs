@@ -90,11 +90,7 @@ impl Workspace {
 
     /// Begins an undo of `runs` with these texts, before anything changes. The caller holds the lock of writes.
     #[cfg(not(target_family = "wasm"))]
-    pub(super) async fn begin_undo(
-        &self,
-        runs: &[u64],
-        texts: &BTreeSet<FilePath>,
-    ) -> Result<(), EnvError> {
+    pub(super) async fn begin_undo(&self, runs: &[u64], texts: &BTreeSet<FilePath>) -> Result<(), EnvError> {
         let n_steps = self.state().done.len();
         match self.keeper() {
             Some(keeper) => keeper.begin_undo(runs, n_steps, texts).await,

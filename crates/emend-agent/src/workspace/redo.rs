@@ -1,8 +1,8 @@
 //! Redo of undone runs: of edits by their line logs, and of commands by the keeper.
 
-use std::collections::BTreeSet;
 #[cfg(not(target_family = "wasm"))]
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use emend_edit::line_log::{Action, LineLog, LogEntry, Origin};
 use emend_edit::size::compact_sort::set_of;
@@ -229,13 +229,10 @@ impl Workspace {
         Ok(RedoneRuns { restored: restored.into_iter().collect(), kept: kept.into_iter().collect() })
     }
 
-    /// Returns the log of a file without the user's last `n_undos` entries.
+    /// Returns the log of a file as before the user's last `n_undos` entries.
     fn log_before_undo(&self, path: &FilePath, n_undos: usize) -> Option<LineLog> {
         let mut log = self.state().files.get(path)?.log.clone();
-        for _ in 0..n_undos {
-            log.undo_one(Origin::User, self.clock.now_ms());
-        }
-        Some(log)
+        log.undo_with_later(Origin::User, n_undos, self.clock.now_ms()).then_some(log)
     }
 
     /// Returns the content of a file; `None` if a link is in the place of a directory above it.
@@ -255,7 +252,8 @@ impl Workspace {
         let is_saved = |entry: &Entry| entry.log.is_saved_content(content.as_deref());
         let is_as_left = self.state().files.get(path).is_some_and(is_saved);
         let before = self.log_before_undo(path, n_undos);
-        !is_as_left && before.is_none_or(|before| before.disk_text().as_deref().map(str::as_bytes) != content.as_deref())
+        !is_as_left
+            && before.is_none_or(|before| before.disk_text().as_deref().map(str::as_bytes) != content.as_deref())
     }
 
     /// Returns the log of a text that the user has changed since an undo, without the user's `n_undos` entries before.

@@ -182,7 +182,8 @@ impl Workspace {
         let state = self.state();
         let changes = state.files.get(path)?.log.changes();
         let is_live = |change: &LoggedChange| change.origin == Origin::Agent && change.status.is_on();
-        let times = changes.filter(is_live).filter_map(|change| Some((change.meta.run.parse().ok()?, change.meta.at_ms)));
+        let times =
+            changes.filter(is_live).filter_map(|change| Some((change.meta.run.parse().ok()?, change.meta.at_ms)));
         times.filter(|(run, _)| runs.contains(run)).max()
     }
 

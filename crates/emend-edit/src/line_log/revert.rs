@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use crate::diff::Op;
 use crate::line_log::dependencies::Seen;
-use crate::line_log::history::{Action, StatusChange};
+use crate::line_log::history::{Action, LogEntry, StatusChange};
 use crate::line_log::log::{LineLog, View};
 use crate::line_log::sequence::TokenIx;
 use crate::line_log::types::{BASE, ChangeIx, ChangeOp, Origin, Status};
 
-/// Number of entries of other programs, from the last one back, that a text on the disk can take back.
-const EXTERNALS_MAX: usize = 8;
+/// Number of entries, from the last one back, in which a text on the disk can take back those of other programs.
+const ENTRIES_MAX: usize = 32;
 
 impl LineLog {
     /// Returns the agent's changes that `op` takes back, the last ones at its place: it puts the lines that they deleted, if
@@ -27,9 +27,8 @@ impl LineLog {
         let mut found = BTreeSet::new();
         for &token in &place {
             let changes = self.sequence.deleted_by(token).iter().chain([&self.sequence.token(token).inserted_by]);
-            let is_agents = |&&ix: &&ChangeIx| {
-                ix != BASE && self.is_on(ix, seen.view) && self.write_of(ix).origin == Origin::Agent
-            };
+            let is_agents =
+                |&&ix: &&ChangeIx| ix != BASE && self.is_on(ix, seen.view) && self.write_of(ix).origin == Origin::Agent;
             found.extend(changes.filter(is_agents));
         }
         let mut taken = BTreeSet::new();
@@ -87,23 +86,34 @@ impl LineLog {
             return false;
         }
         let Some(last) = self.history.entries.last() else { return false };
-        let back = last.set.iter().map(|set| StatusChange { change: set.change, from: set.to, to: set.from });
-        let back: Vec<StatusChange> = back.collect();
-        let (by, action) = match last.action {
-            Action::Undo { entry } => (last.by, Action::Redo { entry }),
-            Action::Redo { entry } => (last.by, Action::Undo { entry }),
-            _ => (last.by, Action::Undo { entry: last.number }),
-        };
+        let (back, action) = reverse(last);
         let mut before = self.clone();
-        if before.step(&back, by, at_ms, action).is_none() || !before.is_disk_text(text) {
+        if before.step(&back, last.by, at_ms, action).is_none() || !before.is_disk_text(text) {
             return false;
         }
         *self = before;
         true
     }
 
-    /// Returns whether `text` is the one before the last entries of the history, all of other programs, and takes these
-    /// entries back.
+    /// Undoes the last `n_entries` edits or decisions of `by` and everything that others did after them, so that the log is
+    /// as before the first of them. Returns false if there are fewer.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn undo_with_later(&mut self, by: Origin, n_entries: usize, at_ms: u64) -> bool {
+        for _ in 0..n_entries {
+            let Some(&number) = self.history.stacks_of(by).and_then(|stacks| stacks.undo.last()) else { return false };
+            let later = self.history.entries.iter().rev().take_while(|entry| entry.number > number);
+            let later: Vec<LogEntry> = later.filter(|entry| entry.by != by).cloned().collect();
+            for entry in later {
+                let (back, action) = reverse(&entry);
+                self.step(&back, entry.by, at_ms, action);
+            }
+            self.undo_one(by, at_ms);
+        }
+        true
+    }
+
+    /// Returns whether `text` is the one before the last entries of other programs, after which no change is in effect, and
+    /// takes these entries back.
     ///
     /// In a shipped wasm module the user's changes are not those of other programs, and the code is left out.
     pub(super) fn is_before_last_externals(&mut self, text: Option<&str>, at_ms: u64) -> bool {
@@ -111,8 +121,13 @@ impl LineLog {
             return false;
         }
         let by = Origin::External;
-        let last = self.history.entries.iter().rev().take(EXTERNALS_MAX).take_while(|entry| entry.by == by);
-        let last: BTreeSet<u64> = last.map(|entry| entry.number).collect();
+        let is_on =
+            |set: &StatusChange| self.index_of(set.change).is_some_and(|ix| self.changes[ix as usize].status.is_on());
+        let is_write = |entry: &&LogEntry| matches!(entry.action, Action::Write);
+        let writes = self.history.entries.iter().rev().take(ENTRIES_MAX).filter(is_write);
+        // Also before edits that were undone since.
+        let last = writes.take_while(|entry| entry.by == by || !entry.set.iter().any(is_on));
+        let last: BTreeSet<u64> = last.filter(|entry| entry.by == by).map(|entry| entry.number).collect();
         let mut before = self.clone();
         while before.history.stacks_of(by).and_then(|stacks| stacks.undo.last()).is_some_and(|next| last.contains(next))
         {
@@ -140,4 +155,15 @@ impl LineLog {
         self.show_and_hide(&taken);
         set
     }
+}
+
+/// Returns the statuses before an entry, and the action that sets them.
+fn reverse(entry: &LogEntry) -> (Vec<StatusChange>, Action) {
+    let back = entry.set.iter().map(|set| StatusChange { change: set.change, from: set.to, to: set.from });
+    let action = match entry.action {
+        Action::Undo { entry } => Action::Redo { entry },
+        Action::Redo { entry } => Action::Undo { entry },
+        _ => Action::Undo { entry: entry.number },
+    };
+    (back.collect(), action)
 }

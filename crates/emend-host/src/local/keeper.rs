@@ -98,7 +98,9 @@ impl FileKeeper for LocalKeeper {
         texts: &'a BTreeSet<FilePath>,
     ) -> BoxFuture<'a, Result<(), EnvError>> {
         let (runs, texts) = (runs.to_vec(), texts.clone());
-        self.run("noting files before the undo", move |keeper, files| keeper.begin_undo(files, (&runs, n_steps), &texts))
+        self.run("noting files before the undo", move |keeper, files| {
+            keeper.begin_undo(files, (&runs, n_steps), &texts)
+        })
     }
 
     fn undo<'a>(&'a self, undo: &'a KeptUndo, step: UndoStep) -> BoxFuture<'a, Result<KeptRestored, EnvError>> {

@@ -11,7 +11,7 @@ use super::properties::{check, count};
 use super::steps::{base, history, play};
 use super::{meta, propose, type_in};
 use crate::line_log::history::StatusChange;
-use crate::line_log::{Action, DependentsPolicy, HunkQuery, LineLog, LoadError, Origin, Status};
+use crate::line_log::{Action, ChangeId, ChangeMeta, DependentsPolicy, HunkQuery, LineLog, LoadError, Origin, Status};
 use crate::test_support::FEW_CASES;
 
 #[test]
@@ -154,6 +154,22 @@ fn an_accepted_change_that_is_restored_on_the_disk_is_rejected() {
     check_restored(base, "ONE\ntwo\nthree\nFOUR\n", "one\ntwo\nthree\nFOUR\n", base);
     let mine = "one\ntwo\nthree\nmine\n";
     check_restored(base, "one\nTWO\nthree\nfour\n", mine, mine);
+}
+
+#[test]
+fn the_last_change_alone_is_rejected_if_the_lines_of_the_one_before_are_restored() {
+    let mut log = LineLog::new(Some("zero\n"));
+    for (run, text) in [("1", "one\n"), ("2", "two\n")] {
+        let meta = ChangeMeta { run: run.to_owned(), ..ChangeMeta::default() };
+        log.write(Origin::Agent, meta, text, Status::Accepted);
+        log.mark_saved();
+    }
+    log.external(Some("one\n"), ChangeMeta::default());
+    let on: Vec<String> = log.changes().filter(|change| change.status.is_on()).map(|change| change.meta.run).collect();
+    assert_eq!(on, ["1"]);
+    let ids: Vec<ChangeId> = log.changes().filter(|change| change.status.is_on()).map(|change| change.id).collect();
+    log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, 0).unwrap();
+    assert_eq!(log.visible_text().as_deref(), Some("zero\n"));
 }
 
 #[test]

@@ -61,8 +61,7 @@ fn check(calls: &[Call]) {
     check_ways(&[(false, false), (true, false), (false, true)], calls);
 }
 
-/// As [`check`], but without a hard rollback: it restores the same tree, but its run may count as not undone, and its redo
-/// may leave texts alone that were in the place of a directory.
+/// As [`check`], but without a hard rollback: it restores the same tree, but its run may count as not undone.
 #[track_caller]
 fn check_undo(calls: &[Call]) {
     check_ways(&[(false, false), (true, false)], calls);
@@ -122,8 +121,24 @@ fn a_directory_that_commands_replace_by_a_file_comes_back() {
 }
 
 #[test]
+fn commands_and_edits_of_one_path_are_undone_in_turns() {
+    let written = |path: &str, text: &str| ("write_file", json!({ "file_path": path, "content": text }));
+    // The text of the command is there again, by a later edit.
+    check_undo(&[
+        shell("rm a.txt; ln -s other a.txt"),
+        shell("rm a.txt; echo x > a.txt"),
+        deleted("a.txt"),
+        written("a.txt", "x\n"),
+    ]);
+    // A file with a second name has no line log.
+    check_undo(&[shell("echo x >> a.txt"), shell("ln -f deep/er/c.txt a.txt"), deleted("a.txt")]);
+    check_undo(&[shell("ln deep/er/c.txt new.txt"), deleted("new.txt")]);
+}
+
+#[test]
 fn a_directory_that_was_moved_twice_leaves_nothing_behind() {
-    let calls = [shell("mv deep/er moved; mkdir deep/er; mv moved deep/er/in"), shell("mv deep other; ln -s other deep")];
+    let calls =
+        [shell("mv deep/er moved; mkdir deep/er; mv moved deep/er/in"), shell("mv deep other; ln -s other deep")];
     check(&calls);
     check(&[shell("mkdir -p new/in; echo in > new/in/text"), shell("mv new/in b.txt; rmdir new")]);
 }

@@ -47,10 +47,7 @@ fn a_reader_records_nothing_while_a_command_runs() {
     let state = project.kept().parent().unwrap().to_owned();
     let mut reader = Keeper::for_reading(&state);
     assert_eq!(reader.runs(&project.files()), []);
-    assert!(
-        reader.keep(&project.files(), (9, 0)).is_err()
-            && reader.redo(&project.files()).is_err()
-    );
+    assert!(reader.keep(&project.files(), (9, 0)).is_err() && reader.redo(&project.files()).is_err());
     assert_eq!(difference(&kept, &tree_of(&project.kept())), None);
     fs::remove_file(project.path("b.bin")).unwrap();
     assert_eq!(block_on(keeper.record(&BTreeSet::new(), &BTreeSet::new())).unwrap().len(), 2);
