@@ -288,6 +288,7 @@ impl Record {
                         let last = self.undone.iter().rposition(|undone| undone.commands == commands);
                         let mut undone = last.map(|last| self.undone.remove(last)).unwrap_or_default();
                         undone.changes.retain(|change| kept.contains(&change.path));
+                        undone.steps.end = undone.steps.start;
                         self.push_undone(undone);
                     }
                     false if commands.is_empty() => self.undone.clear(),
@@ -325,9 +326,10 @@ impl Record {
         changes.flat_map(|change| [&change.before, &change.after]).chain(states.map(|(_, state)| state)).flatten()
     }
 
-    /// Adds an undo, unless it has changed nothing that could be redone.
+    /// Adds an undo, unless it has changed nothing that could be redone. An undone deletion of a file that the undo of a command
+    /// removes again is in its log alone.
     fn push_undone(&mut self, undone: Undone) {
-        if !undone.changes.is_empty() {
+        if !undone.changes.is_empty() || !undone.steps.is_empty() {
             self.undone.push(undone);
         }
     }
