@@ -176,9 +176,6 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the paths that were directories before the first command of `runs` that changed them.
     fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath>;
 
-    /// Returns the paths at which a command of `runs` removed a directory, or replaced it by something else.
-    fn replaced_directories(&self, runs: &[u64]) -> BTreeSet<FilePath>;
-
     /// Returns the number of recorded changes in each ignored directory by commands of `runs`; with `only_live`, only by
     /// commands that are in effect. [`runs`](Self::runs) and [`preview`](Self::preview) do not name these paths.
     fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize>;

@@ -8,7 +8,8 @@
 //!   the next process finds it, waits until the command has ended, and records its changes.
 //! - `alive`: its modification time tells until when that process was alive.
 //! - `aside`: files whose content is not stored and that an undo or redo took away.
-//! - `changes.jsonl`: the changes of each command, each undo and redo of them, and mode bits before edits.
+//! - `changes.jsonl`: the changes of each command, each undo with the states before and after it, each redo, and mode bits
+//!   before edits.
 //!
 //! Contents, tree and note are durable before the command starts.
 
@@ -257,14 +258,6 @@ impl Keeper {
         self.with(files, |loaded| Ok(loaded.record.directories_before(runs))).unwrap_or_default()
     }
 
-    /// Returns the paths at which a command of `runs` removed a directory, or replaced it by something else.
-    pub(crate) fn replaced_directories(&mut self, files: &RootFiles, runs: &[u64]) -> BTreeSet<FilePath> {
-        if self.only_reads || !self.directory.exists() {
-            return BTreeSet::new();
-        }
-        self.with(files, |loaded| Ok(loaded.record.replaced_directories(runs))).unwrap_or_default()
-    }
-
     /// Returns the number of changes in each ignored directory. There are none if the data cannot be loaded.
     pub(crate) fn ignored(&mut self, files: &RootFiles, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {
         if !self.directory.exists() {
@@ -278,17 +271,17 @@ impl Keeper {
         self.with(files, |loaded| Ok(loaded.record.ignored(runs, only_live))).unwrap_or_default()
     }
 
-    /// Begins an undo: see [`FileKeeper::begin_undo`](emend_agent::environment::FileKeeper::begin_undo).
+    /// Begins an undo of runs; the number is that of the user's steps before it.
     pub(crate) fn begin_undo(
         &mut self,
         files: &RootFiles,
         undo: (&[u64], usize),
         texts: &BTreeSet<FilePath>,
     ) -> io::Result<()> {
-        if !self.directory.exists() {
-            return Ok(());
+        match self.directory.exists() {
+            true => self.with(files, |loaded| loaded.begin_undo(files, undo, texts)),
+            false => Ok(()),
         }
-        self.with(files, |loaded| loaded.begin_undo(files, undo, texts))
     }
 
     /// Does one step of an undo.
@@ -301,27 +294,26 @@ impl Keeper {
 
     /// Returns the runs of the last undo that can be redone.
     pub(crate) fn undone(&mut self, files: &RootFiles) -> Vec<u64> {
-        if self.only_reads || !self.directory.exists() {
-            return Vec::new();
-        }
-        self.with(files, |loaded| Ok(loaded.record.undone_runs())).unwrap_or_default()
+        self.of_undone(files, Record::undone_runs).unwrap_or_default()
     }
 
     /// Returns the time of the last undo that can be redone, if it is known.
     pub(crate) fn undone_at(&mut self, files: &RootFiles) -> Option<u64> {
-        if self.only_reads || !self.directory.exists() {
-            return None;
-        }
-        self.with(files, |loaded| Ok(loaded.record.undone.last().and_then(|undone| undone.at_ms))).ok().flatten()
+        self.of_undone(files, |record| record.undone.last().and_then(|undone| undone.at_ms)).flatten()
     }
 
     /// Returns the user's steps that line logs took in the last undo that can be redone, by number.
     pub(crate) fn undone_steps(&mut self, files: &RootFiles) -> Range<usize> {
+        let steps = |record: &Record| record.undone.last().map(|undone| undone.steps.clone());
+        self.of_undone(files, steps).flatten().unwrap_or_default()
+    }
+
+    /// Returns something that the record says of the last undo; `None` if the record cannot be loaded.
+    fn of_undone<T>(&mut self, files: &RootFiles, read: impl FnOnce(&Record) -> T) -> Option<T> {
         if self.only_reads || !self.directory.exists() {
-            return 0..0;
+            return None;
         }
-        let steps = |loaded: &mut Loaded| Ok(loaded.record.undone.last().map(|undone| undone.steps.clone()));
-        self.with(files, steps).ok().flatten().unwrap_or_default()
+        self.with(files, |loaded| Ok(read(&loaded.record))).ok()
     }
 
     /// Returns the undo or redo that is not complete.

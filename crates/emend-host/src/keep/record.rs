@@ -388,14 +388,6 @@ impl Record {
         first.into_iter().filter(|(_, is_directory)| *is_directory).map(|(path, _)| path.clone()).collect()
     }
 
-    /// Returns the paths at which a command of `runs` removed a directory, or replaced it by something else.
-    pub(super) fn replaced_directories(&self, runs: &[u64]) -> BTreeSet<FilePath> {
-        let commands = self.commands.iter().filter(|recorded| runs.contains(&recorded.run));
-        let is_replaced =
-            |change: &&Change| is_directory(change.before.as_ref()) && !is_directory(change.after.as_ref());
-        commands.flat_map(|recorded| &recorded.changes).filter(is_replaced).map(|change| change.path.clone()).collect()
-    }
-
     /// Returns the number of changes in each ignored directory by commands of `runs`; with `only_live`, only by those that
     /// are in effect. A path counts once for each command.
     pub(super) fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {

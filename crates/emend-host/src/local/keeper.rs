@@ -87,10 +87,6 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).directories_before(&self.files, runs)
     }
 
-    fn replaced_directories(&self, runs: &[u64]) -> BTreeSet<FilePath> {
-        lock(&self.keeper).replaced_directories(&self.files, runs)
-    }
-
     fn begin_undo<'a>(
         &'a self,
         runs: &'a [u64],
