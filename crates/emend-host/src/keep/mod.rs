@@ -8,8 +8,7 @@
 //!   the next process finds it, waits until the command has ended, and records its changes.
 //! - `alive`: its modification time tells until when that process was alive.
 //! - `aside`: files whose content is not stored and that an undo or redo took away.
-//! - `changes.jsonl`: the changes of each command, each undo with the states before and after it, each redo, and mode bits
-//!   before edits.
+//! - `changes.jsonl`: the changes of each command and of each undo, each redo, and mode bits before edits.
 //!
 //! Contents, tree and note are durable before the command starts.
 
