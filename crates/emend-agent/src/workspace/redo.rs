@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use emend_edit::line_log::{Action, LineLog, LogEntry, Origin};
+#[cfg(not(target_family = "wasm"))]
 use emend_edit::size::compact_sort::set_of;
 
 #[cfg(not(target_family = "wasm"))]
@@ -67,14 +68,15 @@ impl Workspace {
     ///
     /// As [`undo`](Self::undo) and [`redo_runs`](Self::redo_runs).
     pub async fn undo_whole(&self) -> Result<Review, ReviewError> {
-        let last = self.logs_to_redo();
-        let kept = self.kept_to_redo(last.is_err());
-        let is_rollback = !self.rolled_back(&last.ok().flatten().unwrap_or_default()).is_empty();
         #[cfg(not(target_family = "wasm"))]
-        let is_rollback = is_rollback || !kept.is_empty() && matches!(self.last_undo(true), LastUndo::OfCommands(_));
-        if MAY_KEEP && is_rollback {
-            self.redo_runs().await?;
-            return Ok(self.review());
+        {
+            let last = self.logs_to_redo();
+            let is_of_commands = || matches!(self.last_undo(true), LastUndo::OfCommands(_));
+            let is_kept = !self.kept_to_redo(last.is_err()).is_empty() && is_of_commands();
+            if is_kept || !self.runs_undone_in(&last.ok().flatten().unwrap_or_default()).is_empty() {
+                self.redo_runs().await?;
+                return Ok(self.review());
+            }
         }
         self.undo().await
     }
@@ -121,11 +123,7 @@ impl Workspace {
         self.runs_undone_in(&last.ok().flatten().unwrap_or_default()).into_iter().chain(kept).collect()
     }
 
-    /// Returns the runs that the last undo in `paths` undid. In a browser it returns none.
-    fn rolled_back(&self, paths: &[FilePath]) -> BTreeSet<u64> {
-        if cfg!(target_family = "wasm") { BTreeSet::new() } else { self.runs_undone_in(paths) }
-    }
-
+    /// Returns the runs that the last undo in `paths` undid.
     fn runs_undone_in(&self, paths: &[FilePath]) -> BTreeSet<u64> {
         let state = self.state();
         let mut runs = BTreeSet::new();
@@ -156,16 +154,17 @@ impl Workspace {
         let done = self.state().done.clone();
         match done.len() > steps.end {
             true if is_of_logs => LastUndo::OfLogs,
-            // The user has edited since, which says nothing of what the keeper restores.
-            true => LastUndo::OfCommands(Vec::new()),
             // A killed redo may have redone the last ones.
-            false => LastUndo::OfCommands(done.into_iter().skip(steps.start).rev().collect()),
+            false if is_of_logs => LastUndo::OfCommands(done.into_iter().skip(steps.start).rev().collect()),
+            // The user has edited since, which says nothing of what the keeper restores.
+            _ => LastUndo::OfCommands(Vec::new()),
         }
     }
 
     /// Completes a redo of commands during which the process was killed.
     pub(super) async fn finish_redo(&self) -> Result<(), ReviewError> {
-        match self.last_undo(true) {
+        let is_of_logs = self.logs_to_redo().is_ok_and(|last| last.is_some());
+        match self.last_undo(is_of_logs) {
             LastUndo::OfCommands(steps) => self.redo_whole(steps).await.map(drop),
             LastUndo::OfLogs => self.redo_whole(Vec::new()).await.map(drop),
         }
@@ -185,8 +184,11 @@ impl Workspace {
         // Before anything changes: a redo that the user's changes contest is rejected.
         let restorable = keeper.preview_redo().await.map_err(WorkspaceError::from)?;
         for (path, &n_undos) in counts.iter().filter(|(path, _)| !restorable.contains(*path)) {
-            if self.is_changed_since(path, n_undos).await {
-                self.merged_log(path, n_undos).await?;
+            // Something else than a text stays, and the rest is redone.
+            if self.is_changed_since(path, n_undos).await
+                && let Err(error @ ReviewError::Contested { .. }) = self.merged_log(path, n_undos).await
+            {
+                return Err(error);
             }
         }
         let restored = keeper.redo().await.map_err(WorkspaceError::from)?;

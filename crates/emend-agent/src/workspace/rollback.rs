@@ -277,8 +277,17 @@ impl Workspace {
             if matches!(step, UndoStep::BeforeLogs) {
                 let stepped = std::mem::take(&mut logs);
                 let step = self.step_of(&stepped);
+                #[cfg(not(target_family = "wasm"))]
+                let saved = set_of(stepped.iter().map(|(path, _)| path.clone()));
                 let refused = self.save_permitted(stepped, false, step).await?;
                 kept.logged.retain(|path| !refused.contains(path));
+                #[cfg(not(target_family = "wasm"))]
+                if is_hard && restores_kept {
+                    // A log restores the text before the runs in one step.
+                    let is_left = |path: &&FilePath| !saved.contains(*path) || refused.contains(*path);
+                    let left: Vec<FilePath> = paths.iter().filter(is_left).cloned().collect();
+                    self.roll_back_in_turns((&left, &names), &mut kept, &mut rollback).await?;
+                }
                 for file in rollback.files.iter_mut().filter(|file| refused.contains(&file.file_path)) {
                     (file.reverted, file.reverted_from_user, file.refused) = (0, 0, true);
                     file.texts.after.clone_from(&file.texts.before);
@@ -286,6 +295,32 @@ impl Workspace {
             }
         }
         Ok(rollback)
+    }
+
+    /// Rolls back the rest of texts that commands and edits changed in turn: see
+    /// [`undo_in_turns`](Self::undo_in_turns).
+    #[cfg(not(target_family = "wasm"))]
+    async fn roll_back_in_turns(
+        &self,
+        (paths, names): (&[FilePath], &[String]),
+        kept: &mut KeptUndo,
+        rollback: &mut Rollback,
+    ) -> Result<(), ReviewError> {
+        while !paths.is_empty() {
+            let turn = self.undo_kept(kept, UndoStep::BetweenLogs).await.map_err(super::error::WorkspaceError::from)?;
+            let logs = match turn.restored.is_empty() {
+                true => return Ok(()),
+                false => self.plan_after(paths, names, &turn.restored, rollback).await?,
+            };
+            if logs.is_empty() {
+                return Ok(());
+            }
+            kept.logged.extend(logs.iter().map(|(path, _)| path.clone()));
+            let step = self.step_of(&logs);
+            let refused = self.save_permitted(logs, false, step).await?;
+            kept.logged.retain(|path| !refused.contains(path));
+        }
+        Ok(())
     }
 
     /// Returns whether a scoped rollback undoes the commands of its runs whole: it takes back all their hunks, and they changed

@@ -334,6 +334,15 @@ impl Record {
         }
     }
 
+    /// Returns whether the last change of a path was in an ignored directory.
+    pub(super) fn is_product(&self, path: &FilePath) -> bool {
+        let change = |recorded: &'_ Recorded| {
+            let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok()?;
+            Some(recorded.changes.get(found)?.is_product())
+        };
+        self.commands.iter().rev().find_map(change).unwrap_or_default()
+    }
+
     /// Returns the paths that commands changed.
     pub(super) fn paths_of(&self, commands: &[usize]) -> impl Iterator<Item = &FilePath> {
         let commands = commands.iter().filter_map(|&number| self.commands.get(number));

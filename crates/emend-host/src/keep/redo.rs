@@ -34,13 +34,10 @@ impl Loaded {
 
     /// Returns the present states of paths, and stores their contents. A path that cannot be read is left out.
     pub(super) fn states(&mut self, files: &RootFiles, paths: Vec<FilePath>) -> io::Result<Vec<State>> {
-        let changes = self.record.commands.iter().flat_map(|recorded| &recorded.changes);
-        let products: BTreeSet<&FilePath> =
-            changes.filter(|change| change.is_product()).map(|change| &change.path).collect();
         let mut states = Vec::with_capacity(paths.len());
         for path in paths {
             let known = self.tree.binary_search_by(|entry| entry.path.cmp(&path)).ok().and_then(|at| self.tree.get(at));
-            let is_product = known.map_or_else(|| products.contains(&path), |known| known.is_product);
+            let is_product = known.map_or_else(|| self.record.is_product(&path), |known| known.is_product);
             let Ok(mut found) = entry_at(files, self.state, &path, is_product) else { continue };
             if let Some(entry) = &mut found {
                 self.pack.add_entry(files, entry, known)?;

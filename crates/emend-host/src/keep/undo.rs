@@ -192,10 +192,7 @@ impl Loaded {
                 let is_made = |change: &&Change| change.before.is_none() && is_directory(change.after.as_ref());
                 let made = changes.flat_map(|recorded| &recorded.changes).filter(is_made).map(|change| &change.path);
                 made.chain(logged).for_each(|path| files.remove_made(path));
-                // Edits of a later run than the undone ones were made after that undo, and end its redo.
-                let is_later = runs.iter().max() > self.record.undone_runs().last();
-                let ends_redo = !self.record.undone.is_empty() && !logged.is_empty() && is_later;
-                if !commands.is_empty() || ends_redo {
+                if !commands.is_empty() {
                     let kept = outcome.left_alone().union(left).cloned().collect();
                     self.undoing = None;
                     let begun = self.record.undoing(&commands).cloned().unwrap_or_default();

@@ -61,7 +61,8 @@ fn check(calls: &[Call]) {
     check_ways(&[(false, false), (true, false), (false, true)], calls);
 }
 
-/// As [`check`], but without a hard rollback: it restores the same tree, but its run may count as not undone.
+/// As [`check`], but without a hard rollback. It names texts in a directory as left that it restores, and where commands and
+/// edits changed one path in turn, it may restore a later state than the one before the runs.
 #[track_caller]
 fn check_undo(calls: &[Call]) {
     check_ways(&[(false, false), (true, false)], calls);

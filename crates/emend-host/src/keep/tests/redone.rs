@@ -184,3 +184,36 @@ fn a_hard_rollback_after_an_undo_of_the_same_runs_is_redone_alone() {
     block_on(open.workspace.redo_runs()).unwrap();
     check_same(&undone, &project.tree());
 }
+
+#[test]
+fn an_undo_without_effect_ends_no_redo() {
+    let project = Project::usual();
+    let open = project.open();
+    open.shell("printf '\\0' > n.bin; rm -r deep/er; echo file > deep/er");
+    open.shell("rm deep/er");
+    open.shell("printf '\\0' > two.bin");
+    let after = project.tree();
+    let runs: Vec<u64> = open.workspace.runs().iter().map(|run| run.run_id).collect();
+    for run in runs.iter().rev() {
+        block_on(open.workspace.undo_runs(&[*run])).unwrap();
+    }
+    let before = project.tree();
+    let again = block_on(open.workspace.undo_runs(&runs)).unwrap();
+    assert_eq!(again.restored, []);
+    check_same(&before, &project.tree());
+    while block_on(open.workspace.redo_runs()).is_ok() {}
+    check_same(&after, &project.tree());
+}
+
+#[test]
+fn a_redo_leaves_alone_what_is_no_text_by_now() {
+    let project = Project::usual();
+    let open = project.open();
+    open.shell("echo x >> a.txt; printf '\\0' > n.bin");
+    open.undo();
+    fs::write(project.path("a.txt"), b"mine\0").unwrap();
+    let redone = block_on(open.workspace.redo_runs()).unwrap();
+    assert_eq!(redone.kept.iter().map(|path| path.as_str()).collect::<Vec<_>>(), ["a.txt"]);
+    assert_eq!(fs::read(project.path("a.txt")).unwrap(), b"mine\0");
+    assert_eq!(fs::read(project.path("n.bin")).unwrap(), b"\0");
+}
