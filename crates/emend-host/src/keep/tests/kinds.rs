@@ -122,6 +122,22 @@ fn a_directory_that_commands_replace_by_a_file_comes_back() {
 }
 
 #[test]
+fn a_text_below_a_replaced_directory_comes_back_at_a_hard_rollback() {
+    let project = project();
+    let before = project.tree();
+    let open = project.open();
+    for one in ["rm -r deep; echo 7 > deep", "chmod 755 deep", "rm -rf deep; echo 14 > deep"] {
+        call(&open, &shell(one));
+    }
+    let after = project.tree();
+    let request = RollbackRequest { mode: RollbackMode::HardAll, runs: runs(&open), ..RollbackRequest::default() };
+    block_on(open.workspace.rollback(&request)).unwrap();
+    assert_eq!(difference(&before, &project.tree()), None);
+    block_on(open.workspace.redo_runs()).unwrap();
+    assert_eq!(difference(&after, &project.tree()), None);
+}
+
+#[test]
 fn commands_and_edits_of_one_path_are_undone_in_turns() {
     let written = |path: &str, text: &str| ("write_file", json!({ "file_path": path, "content": text }));
     // The text of the command is there again, by a later edit.
