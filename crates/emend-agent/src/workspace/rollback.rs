@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::bundle::{hash_of, hunk_name, patch_of};
 use super::decisions::refused;
 use super::review::{ReviewError, run_names};
+#[cfg(not(target_family = "wasm"))]
+use super::runs::TURNS_MAX;
 use super::runs::{MAY_KEEP, TextChange, is_of_path_alone};
 use super::state::Workspace;
 use crate::environment::{FilePath, KeptUndo, UndoStep};
@@ -306,7 +308,8 @@ impl Workspace {
         kept: &mut KeptUndo,
         rollback: &mut Rollback,
     ) -> Result<(), ReviewError> {
-        while !paths.is_empty() {
+        let n_turns = if paths.is_empty() { 0 } else { TURNS_MAX };
+        for _ in 0..n_turns {
             let turn = self.undo_kept(kept, UndoStep::BetweenLogs).await.map_err(super::error::WorkspaceError::from)?;
             let logs = match turn.restored.is_empty() {
                 true => return Ok(()),

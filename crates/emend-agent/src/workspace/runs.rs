@@ -19,6 +19,10 @@ use crate::environment::{
 /// Whether a keeper of files may restore paths. In a browser none does, and the constant keeps the code out of the module.
 pub(super) const MAY_KEEP: bool = cfg!(not(target_family = "wasm"));
 
+/// Maximum number of turns of an undo. After a kill, the keeper does not know which changes it has undone.
+#[cfg(not(target_family = "wasm"))]
+pub(super) const TURNS_MAX: usize = 100;
+
 /// The agent's changes in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunChanges {
@@ -197,7 +201,7 @@ impl Workspace {
         undone: &mut UndoneRun,
     ) -> Result<BTreeSet<FilePath>, WorkspaceError> {
         let mut restored = BTreeSet::new();
-        loop {
+        for _ in 0..TURNS_MAX {
             let left = self.logged(&kept.runs);
             if left.is_empty() || self.keeper().is_none() {
                 return Ok(restored);
@@ -222,6 +226,7 @@ impl Workspace {
                 return Ok(restored);
             }
         }
+        Ok(restored)
     }
 
     /// Returns the effect that [`undo_runs`](Self::undo_runs) would have now, as far as the system permits it.
