@@ -268,8 +268,8 @@ impl Pack {
             let began = stamp(&fstat(&file)?);
             let Some((stored, content)) = self.add_file(&file, began.size)? else { return Ok(()) };
             let text = content.filter(|_| stored.len <= LOGGED_BYTES_MAX);
-            // A line log replaces files, which would separate hard links, and it opens only paths that are texts.
-            let may_be = began.links == 1 && names::is_text(&entry.path) && names::repository(&entry.path).is_none();
+            // A line log opens only paths that are texts.
+            let may_be = names::is_text(&entry.path) && names::repository(&entry.path).is_none();
             (*blob, *is_text) = (Some(stored), may_be && text.is_some_and(|text| decode(&text).is_ok()));
             let unsettled = Stamp { changed: 0, ..began };
             if unsettled != (Stamp { changed: 0, ..entry.stamp }) {

@@ -74,7 +74,7 @@ impl Storm {
     }
 
     /// Checks that the preview of an undo of the last run has each text that it changed since `before`. One with hard links
-    /// has no line log and is named with the changes beside texts.
+    /// may have no line log, and is named with the changes beside texts.
     fn check_preview(&mut self, before: &Tree) {
         let changed = changed_texts(before, &self.project.tree());
         let workspace = &self.open().workspace;

@@ -210,6 +210,31 @@ fn a_file_with_hard_links_is_restored_through_them() {
 }
 
 #[test]
+fn the_users_lines_before_and_after_a_hard_link_in_the_place_of_a_text_stay_at_an_undo() {
+    for command in ["ln -f ../outside a.txt", "ln -f key a.txt"] {
+        let project = Project::usual();
+        fs::write(project.path("../outside"), "outside\n").unwrap();
+        let open = project.open();
+        open.call("edit_file", json!({ "file_path": "a.txt", "old_string": "two", "new_string": "zwei" })).unwrap();
+        fs::write(project.path("a.txt"), "one\nzwei\nmine\n").unwrap();
+        open.shell(command);
+        let linked = fs::read_to_string(project.path("a.txt")).unwrap();
+        // Through the link.
+        fs::write(project.path("a.txt"), format!("{linked}later\n")).unwrap();
+        let undone = open.undo();
+        assert_eq!((undone.kept, undone.blocked, undone.refused), (vec![], vec![], vec![]), "{command}");
+        let text = fs::read_to_string(project.path("a.txt")).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["later", "mine", "one", "zwei"], "{command}");
+        let other = command.split(' ').nth(2).unwrap();
+        assert_eq!(fs::read_to_string(project.path(other)).unwrap(), format!("{linked}later\n"), "{command}");
+        block_on(open.workspace.redo_runs()).unwrap();
+        assert_eq!(fs::read_to_string(project.path("a.txt")).unwrap(), format!("{linked}later\n"), "{command}");
+    }
+}
+
+#[test]
 fn an_edited_file_that_got_a_hard_link_blocks_only_itself() {
     for is_scoped in [false, true] {
         let project = Project::usual();
