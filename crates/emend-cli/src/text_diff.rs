@@ -63,6 +63,7 @@ pub(crate) fn other(path: &FilePath, before: Option<&KeptState>, after: Option<&
     let what = |state: Option<&KeptState>| match state {
         None => "nothing".to_owned(),
         Some(state) if changes_mode => format!("mode {:o}", state.mode & 0o7777),
+        Some(KeptState { kind: KeptStateKind::File { size: 0, .. }, .. }) => "empty file".to_owned(),
         Some(KeptState { kind: KeptStateKind::File { size, is_text }, .. }) => {
             format!("{} of {size} bytes", if *is_text { "text file" } else { "binary file" })
         }
@@ -127,5 +128,6 @@ mod tests {
         );
         check(Some(binary(2, 0o644)), Some(binary(3, 0o644)), "b: binary file of 2 bytes → binary file of 3 bytes");
         check(None, Some(binary(3, 0o644)), "b: nothing → binary file of 3 bytes");
+        check(None, Some(binary(0, 0o644)), "b: nothing → empty file");
     }
 }

@@ -249,7 +249,9 @@ fn loss(file: &RolledBackFile) -> String {
     };
     let parts = [count(file.reverted, "of the agent"), count(file.reverted_from_user, "of yours")];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    format!("{}: {}", shown(&file.file_path), parts.join(" and "))
+    // Changes that were undone before the rollback come back.
+    let parts = if parts.is_empty() { "its present text".to_owned() } else { parts.join(" and ") };
+    format!("{}: {parts}", shown(&file.file_path))
 }
 
 /// Returns a run and all later ones.
@@ -281,7 +283,7 @@ pub(crate) async fn redo_last(project: &Project, again: &str) -> Result<(), Fail
         let runs = project.workspace.runs().into_iter().filter(|run| run.is_on);
         runs.map(|run| run.run_id).collect::<BTreeSet<u64>>()
     };
-    let before = on(project);
+    let (before, due) = (on(project), project.workspace.runs_to_redo());
     let redone = project.workspace.redo_runs().await.map_err(|error| match error {
         ReviewError::Contested { path, .. } => {
             let path = shown(&path);
@@ -298,8 +300,9 @@ pub(crate) async fn redo_last(project: &Project, again: &str) -> Result<(), Fail
         return Err(nothing_done("nothing was redone".to_owned(), &reasons));
     }
     let mut stdout = stdout();
-    for run in on(project).difference(&before) {
-        writeln!(stdout, "redid {}", visible(&project.run_name(*run)?))?;
+    // A run of which the undo had left a part was on all the time.
+    for run in on(project).into_iter().filter(|run| due.contains(run) || !before.contains(run)) {
+        writeln!(stdout, "redid {}", visible(&project.run_name(run)?))?;
     }
     let pending: BTreeSet<FilePath> = project.workspace.review().files.into_iter().map(|file| file.path).collect();
     for path in &redone.restored {
@@ -412,9 +415,31 @@ impl Undone {
             let saved = workspace.saved_text(file.path.as_str()).await.ok();
             pending.insert(file.path, saved);
         }
+        let run = workspace.undo_runs(runs).await?;
+        Self::with_lines(project, runs, run, &pending).await
+    }
+
+    /// Describes the undo of runs that an earlier process had begun and that is complete now.
+    pub(crate) async fn finished(project: &Project, runs: &[u64]) -> Result<Self, Failure> {
+        // The effect of another undo is what this one has left.
+        let left = project.workspace.preview_undo_runs(runs).await?;
+        let changed = project.workspace.runs().into_iter().filter(|run| runs.contains(&run.run_id));
+        let changed: BTreeSet<FilePath> = changed.flat_map(|run| run.files).collect();
+        let stay = |path: &&FilePath| [&left.restored, &left.kept, &left.blocked].iter().any(|paths| paths.contains(path));
+        let restored = changed.iter().filter(|path| !stay(path)).cloned().collect();
+        Self::with_lines(project, runs, UndoneRun { restored, ..left }, &BTreeMap::new()).await
+    }
+
+    /// Describes an undo. `pending` has the saved texts of the files that waited for review before it.
+    async fn with_lines(
+        project: &Project,
+        runs: &[u64],
+        run: UndoneRun,
+        pending: &BTreeMap<FilePath, Option<Option<String>>>,
+    ) -> Result<Self, Failure> {
+        let workspace = &project.workspace;
         let notes = project.run_notes()?.into_iter().filter(|note| runs.contains(&note.run));
         let commands: BTreeMap<FilePath, String> = notes.flat_map(|note| note.commands).collect();
-        let run = workspace.undo_runs(runs).await?;
         let (mut lines, mut by_commands) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
         for path in &run.restored {
             let saved = workspace.saved_text(path.as_str()).await.ok();

@@ -16,19 +16,23 @@ use crate::visible::{listing as stdout, visible};
 pub(crate) async fn undo(root: &Start) -> Result<ExitCode, Failure> {
     let project = Project::open(root, Mode::Direct).await?;
     if let Some(FinishedStep::RunsUndone(runs)) = &project.finished {
-        return finished(&project, runs);
+        return finished(&project, runs).await;
     }
     report(&undo_last(&project).await?, "emend redo")
 }
 
 /// Reports an undo that was interrupted and is complete now. The user most likely repeats it, so nothing else is undone.
-fn finished(project: &Project, runs: &[u64]) -> Result<ExitCode, Failure> {
+async fn finished(project: &Project, runs: &[u64]) -> Result<ExitCode, Failure> {
     project.save()?;
+    let undone = Undone::finished(project, runs).await?;
     let mut stdout = stdout();
     for run in runs {
         let name = visible(&project.run_name(*run)?);
         writeln!(stdout, "undid {name}: the undo had been interrupted and is now complete")?;
     }
+    drop(stdout);
+    report(&undone, "emend redo")?;
+    let mut stdout = self::stdout();
     if let Some(older) = project.workspace.runs().iter().rev().find(|run| run.is_on) {
         let name = visible(&project.run_name(older.run_id)?);
         let rest = if runs.contains(&older.run_id) { format!("the rest of {name}") } else { format!("{name} too") };

@@ -171,6 +171,7 @@ fn an_undo_that_is_repeated_after_a_kill_undoes_no_older_run() {
             let outcome = ok(&project, &["undo"]);
             assert!(project.tree() == after, "{}", outcome.stdout);
             assert!(outcome.stdout.starts_with("undid run 2"), "{}", outcome.stdout);
+            assert!(outcome.stdout.contains("\nrestored f059\n"), "{}", outcome.stdout);
             ok(&project, &["redo"]);
             ok(&project, &["undo"]);
             assert!(project.tree() == after);

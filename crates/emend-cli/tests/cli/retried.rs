@@ -73,7 +73,8 @@ fn a_redo_names_what_it_leaves_alone_and_is_repeated() {
     assert!(said.contains("reapplied a.txt") && said.contains("kept b.bin: it was changed since"), "{said}");
     check_refused(&project.run(&["redo"]), "conflict", &["nothing was redone", "b.bin was changed since"]);
     fs::write(project.path("b.bin"), BEFORE).unwrap();
-    project.run(&["redo"]).assert_ok();
+    let redone = project.run(&["redo"]);
+    assert!(redone.assert_ok().stdout.starts_with("redid run 1"), "{}", redone.stdout);
     assert_eq!(fs::read(project.path("b.bin")).unwrap(), b"c\0d");
     check_refused(&project.run(&["redo"]), "not_found", &["nothing to redo"]);
 }
@@ -86,9 +87,33 @@ fn a_text_that_an_undo_left_alone_is_no_matter_of_the_redo() {
     let undone = project.run(&["rollback", "1"]);
     assert!(undone.assert_ok().stdout.contains("kept your later edits in b.txt"), "{}", undone.stdout);
     let redone = project.run(&["redo"]);
-    assert!(!redone.assert_ok().stdout.contains("b.txt"), "{}", redone.stdout);
+    // The first line has the name of the run.
+    assert_eq!(redone.assert_ok().stdout.lines().skip(1).collect::<Vec<_>>(), ["reapplied a.txt"]);
     assert_eq!((project.read("a.txt"), project.read("b.txt")), ("a2\n".to_owned(), "b3\n".to_owned()));
     check_refused(&project.run(&["redo"]), "not_found", &["nothing to redo"]);
+}
+
+#[test]
+fn a_redo_names_a_run_of_which_the_undo_had_left_a_part() {
+    let project = project();
+    fs::write(project.path("b.bin"), b"mine\0").unwrap();
+    project.run(&["undo"]).assert_ok();
+    let redone = project.run(&["redo"]);
+    assert!(redone.assert_ok().stdout.starts_with("redid run 1"), "{}", redone.stdout);
+    assert_eq!(project.read("a.txt"), "two\n");
+}
+
+#[test]
+fn a_hard_rollback_of_undone_runs_says_what_it_takes_back() {
+    let project = Project::new(&[("a.txt", b"one\n")]);
+    for text in ["two", "three"] {
+        project.run(&["run", &format!("run echo {text} > a.txt"), "--allow", "shell"]).assert_ok();
+    }
+    project.run(&["undo"]).assert_ok();
+    project.run(&["undo"]).assert_ok();
+    let hard = project.run(&["rollback", "2", "--hard", "--yes"]);
+    assert!(hard.assert_ok().stdout.contains("took back a.txt: its present text\n"), "{}", hard.stdout);
+    assert_eq!(project.read("a.txt"), "two\n");
 }
 
 #[test]
