@@ -425,7 +425,8 @@ impl Undone {
         let left = project.workspace.preview_undo_runs(runs).await?;
         let changed = project.workspace.runs().into_iter().filter(|run| runs.contains(&run.run_id));
         let changed: BTreeSet<FilePath> = changed.flat_map(|run| run.files).collect();
-        let stay = |path: &&FilePath| [&left.restored, &left.kept, &left.blocked].iter().any(|paths| paths.contains(path));
+        let stay =
+            |path: &&FilePath| [&left.restored, &left.kept, &left.blocked].iter().any(|paths| paths.contains(path));
         let restored = changed.iter().filter(|path| !stay(path)).cloned().collect();
         Self::with_lines(project, runs, UndoneRun { restored, ..left }, &BTreeMap::new()).await
     }
