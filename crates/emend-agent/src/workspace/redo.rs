@@ -13,6 +13,8 @@ use super::decisions::reject_doubled;
 #[cfg(not(target_family = "wasm"))]
 use super::error::WorkspaceError;
 use super::review::{Review, ReviewError};
+#[cfg(not(target_family = "wasm"))]
+use super::runs::TextChange;
 use super::runs::{MAY_KEEP, RedoneRuns};
 #[cfg(not(target_family = "wasm"))]
 use super::state::Entry;
@@ -159,6 +161,24 @@ impl Workspace {
             // The user has edited since, which says nothing of what the keeper restores.
             _ => LastUndo::OfCommands(Vec::new()),
         }
+    }
+
+    /// Returns the present text of a file, and the one from before the last undo, which [`redo_runs`](Self::redo_runs) would
+    /// restore if the user had not changed the file since; `None` if no undo changed it.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub async fn texts_of_redo(&self, path: &FilePath) -> Result<Option<TextChange>, WorkspaceError> {
+        let _writing = self.enter().await?;
+        let last = self.logs_to_redo().ok().flatten();
+        let n_undos = match self.last_undo(last.is_some()) {
+            LastUndo::OfCommands(steps) if !steps.is_empty() => steps.iter().flatten().filter(|of| *of == path).count(),
+            _ => usize::from(last.is_some_and(|last| last.contains(path))),
+        };
+        let Some(log) = self.log_before_undo(path, n_undos).filter(|_| n_undos > 0) else { return Ok(None) };
+        let (before, after) = (self.visible(path).await?, log.visible_text());
+        Ok(Some(TextChange { path: path.clone(), before, after }))
     }
 
     /// Completes a redo of commands during which the process was killed.

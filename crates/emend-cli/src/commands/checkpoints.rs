@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use emend_agent::environment::{FilePath, KeptPreview};
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{
-    FinishedStep, Mode, ReviewError, RollbackMode, RollbackRequest, RolledBackFile, UndoneRun,
+    FinishedStep, Mode, ReviewError, RollbackMode, RollbackRequest, RolledBackFile, TextChange, UndoneRun,
 };
 use serde_json::json;
 
@@ -284,15 +284,21 @@ pub(crate) async fn redo_last(project: &Project, again: &str) -> Result<(), Fail
         runs.map(|run| run.run_id).collect::<BTreeSet<u64>>()
     };
     let (before, due) = (on(project), project.workspace.runs_to_redo());
-    let redone = project.workspace.redo_runs().await.map_err(|error| match error {
-        ReviewError::Contested { path, .. } => {
+    let redone = match project.workspace.redo_runs().await {
+        Err(ReviewError::Contested { path, .. }) => {
+            if let Some(TextChange { before, after, .. }) = project.workspace.texts_of_redo(&path).await? {
+                let diff = text_diff::coloured(Painter::stdout(), path.as_str(), before.as_deref(), after.as_deref());
+                stdout().write_own(&diff)?;
+            }
             let path = shown(&path);
-            let message =
-                format!("nothing was redone: since the undo, {path} was changed at the same lines or made anew");
-            Failure::new(Code::Conflict, message)
+            let message = format!(
+                "nothing was redone: since the undo, {path} was changed at the same lines or made anew; the diff shows its \
+                 present text and the one from before the undo"
+            );
+            return Err(Failure::new(Code::Conflict, message));
         }
-        error => error.into(),
-    })?;
+        redone => redone?,
+    };
     project.save()?;
     let kept = Blocked::all(project, &redone.kept).await;
     if redone.restored.is_empty() {

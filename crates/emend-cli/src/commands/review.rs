@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::Write;
-use std::ops::Range;
 use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
@@ -254,21 +253,26 @@ fn decision(out: &mut impl Write, contested: bool, ask: Ask<'_>) -> Result<Decis
 }
 
 /// Returns the indexes of the lines that a contested hunk shows as unchanged and that its acceptance removes: the user's
-/// lines in its place. They are next to the hunk's own lines.
-fn replaced(hunk: &ReviewHunk) -> Range<usize> {
-    let n_yours = hunk.yours.len();
-    let is_here = |at: &usize| {
-        let lines = hunk.lines.get(*at..at + n_yours).unwrap_or_default();
-        let same = |(line, yours): (&ReviewLine, &String)| line.kind == LineKind::Context && line.text == *yours;
-        lines.len() == n_yours && lines.iter().zip(&hunk.yours).all(same)
-    };
-    let added = hunk.lines.iter().position(|line| line.kind != LineKind::Context).unwrap_or_default();
-    let near =
-        (0..hunk.lines.len()).filter(is_here).min_by_key(|at| (at + n_yours).abs_diff(added).min(at.abs_diff(added)));
-    match near {
-        Some(at) if hunk.contested && n_yours > 0 => at..at + n_yours,
-        _ => 0..0,
+/// lines in the places of the agent's. They are in the same order, each as near to a changed line as possible. Empty if the
+/// hunk does not show all of them.
+fn replaced(hunk: &ReviewHunk) -> BTreeSet<usize> {
+    let is_changed = |at: &usize| hunk.lines.get(*at).is_some_and(|line| line.kind != LineKind::Context);
+    let changed: Vec<usize> = (0..hunk.lines.len()).filter(is_changed).collect();
+    let distance = |at: usize| changed.iter().map(|changed| changed.abs_diff(at)).min().unwrap_or_default();
+    // For each number of the user's lines, the nearest places of so many first ones, with the sum of their distances.
+    let mut nearest: Vec<Option<(usize, Vec<usize>)>> = vec![None; hunk.yours.len() + 1];
+    nearest[0] = Some((0, Vec::new()));
+    for (at, line) in hunk.lines.iter().enumerate().filter(|(_, line)| line.kind == LineKind::Context) {
+        for (n_found, text) in hunk.yours.iter().enumerate().rev() {
+            let Some((sum, places)) = nearest[n_found].as_ref().filter(|_| line.text == *text) else { continue };
+            let sum = sum + distance(at);
+            if nearest[n_found + 1].as_ref().is_none_or(|(known, _)| sum < *known) {
+                nearest[n_found + 1] = Some((sum, places.iter().copied().chain([at]).collect()));
+            }
+        }
     }
+    let places = nearest.pop().flatten().filter(|_| hunk.contested);
+    places.map(|(_, places)| places.into_iter().collect()).unwrap_or_default()
 }
 
 /// Prints what a reader of the hunk alone cannot see.

@@ -44,6 +44,20 @@ fn a_place_that_the_user_has_changed_is_shown_with_both_texts() {
 }
 
 #[test]
+fn each_line_that_the_user_has_changed_is_shown_as_removed() {
+    for (found, eol) in [("ALPHA one\nALPHA two\ny\n", ""), ("alpha 1\r\nalpha 2\r\ny\r\n", "\r")] {
+        let project = pending("alpha 1\nalpha 2\ny\n");
+        fs::write(project.path("a.txt"), found).unwrap();
+        let shown = answer(&project, &["review"], "q\n").stdout;
+        let yours: Vec<&str> = found.lines().collect();
+        let expected = format!("@@ -1,3 +1,3 @@\n-{}\n+omega 1\n-{}\n+omega 2\n y\n", yours[0], yours[1]);
+        assert!(shown.contains(&expected), "{shown}");
+        answer(&project, &["review"], "y\n").assert_ok();
+        assert_eq!(project.read("a.txt"), format!("omega 1{eol}\nomega 2{eol}\ny{eol}\n"));
+    }
+}
+
+#[test]
 fn accepting_all_leaves_contested_hunks_pending() {
     let project = pending("alpha 1\n2\n3\n4\n5\n6\n7\n8\n9\nalpha 10\n");
     fs::write(project.path("a.txt"), b"alpha 1\n2\n3\n4\n5\n6\n7\n8\n9\nalpha ten\n").unwrap();
@@ -77,6 +91,10 @@ fn redo_after_a_conversion_of_line_endings_is_a_conflict() {
         outcome.stderr
     );
     assert_eq!(project.read("a.txt"), "alpha 1\r\nalpha 2\r\nalpha 3\r\n");
+    // Both texts: the present one, and that from before the undo.
+    let diff =
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n-alpha 1\n-alpha 2\n-alpha 3\n+omega 1\n+omega 2\n+omega 3\n";
+    assert_eq!(outcome.stdout.replace('\r', ""), diff);
 }
 
 /// Checks that undo after a change of the user's to the files of the last of two runs undoes neither run.
