@@ -296,12 +296,23 @@ test("a rejected key is reported with the name of the option", async () => {
   }
 });
 
-const RECORDED = { "openai-responses": "openai", "openai-chat": "openai_compatible", gemini: "gemini" };
+const RECORDED = {
+  "anthropic-messages": "anthropic",
+  "openai-responses": "openai",
+  "openai-chat": "openai_compatible",
+  gemini: "gemini",
+};
 
 test("recorded streams of every provider arrive in an agent as their decoder reads them", async (t) => {
   const directory = process.env.EMEND_WIRE;
   if (directory === undefined) return t.skip("EMEND_WIRE does not name the recordings");
   const formats = await load();
+  let bodies = [];
+  const server = await serve(t, (_, answer) => {
+    answer.writeHead(200, { "content-type": "text/event-stream" });
+    for (const event of (bodies.shift() ?? "").split(/(?<=\r?\n\r?\n)/)) answer.write(event);
+    answer.end();
+  });
   const seen = {};
   for (const name of readdirSync(`${directory}/recordings`)) {
     const { api, streaming, response } = JSON.parse(readFileSync(`${directory}/recordings/${name}`, "utf8"));
@@ -316,14 +327,8 @@ test("recorded streams of every provider arrive in an agent as their decoder rea
     const text = message.content.filter((part) => part.kind === "text").map((part) => part.text);
     const calls = message.content.filter((part) => part.kind === "tool_call").map((part) => part.name);
     const { text: last } = PROVIDERS[provider];
-    let number = 0;
-    const agent = await Agent.create({
-      model: { provider, model: "m", apiKey: KEY, baseUrl: "https://provider.example.test" },
-      fetch: () => {
-        const body = number++ === 0 ? response.sse : last("Done.");
-        return new Response(body, { headers: { "content-type": "text/event-stream" } });
-      },
-    });
+    bodies = [response.sse, last("Done.")];
+    const agent = await Agent.create({ model: { provider, model: "m", apiKey: KEY, baseUrl: server.url } });
     const events = await collect(agent.run("go on"));
     agent.close();
     const first = events.find((event) => event.kind === "ASSISTANT_TEXT_END")?.data.text ?? "";

@@ -1,10 +1,14 @@
 // The end-to-end tests: drive the built page in Chromium as a user would.
 //
 // `node run.mjs [URL]` prints one line per test and the totals. Without a URL it serves web/dist. `ONLY=word` runs only the
-// tests whose name contains that word, and `FILE=prefix` only the files whose name begins with it.
+// tests whose name contains that word, and `FILE=prefix` only the files whose name begins with it. A test without what it needs
+// calls `skip(reason)`: it prints a line and counts as skipped.
 import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { launch, serve } from "./browser.mjs";
+
+/** Ends a test that lacks what it needs. */
+class Skipped extends Error {}
 
 const TEST_MS = 60_000;
 /** The wait for the state of a page whose test failed. */
@@ -27,6 +31,11 @@ for (const file of (await readdir(new URL("./tests", import.meta.url))).sort()) 
       continue;
     }
     const problem = await attempt(test);
+    if (problem instanceof Skipped) {
+      totals.skipped += 1;
+      console.log(`skip ${number} ${name}: ${problem.message}`);
+      continue;
+    }
     totals[problem === null ? "passed" : "failed"] += 1;
     console.log(problem === null ? `ok ${number} ${name}` : `not ok ${number} ${name}\n${indent(problem)}`);
   }
@@ -37,7 +46,7 @@ await served?.close();
 console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
 process.exitCode = totals.failed === 0 && totals.passed > 0 ? 0 : 1;
 
-/** Runs one test in a separate browser profile. Returns its error, or null. */
+/** Runs one test in a separate browser profile. Returns its error, null, or why it was skipped. */
 async function attempt(test) {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
@@ -62,9 +71,10 @@ async function attempt(test) {
     const late = new Promise((_, reject) => {
       timer = setTimeout(() => reject(new Error(`not done after ${TEST_MS} ms`)), TEST_MS);
     });
-    await Promise.race([test({ page, url, expectErrors, browser }), late]);
+    await Promise.race([test({ page, url, expectErrors, browser, skip }), late]);
     return unexpected.length === 0 ? null : unexpected.join("\n");
   } catch (error) {
+    if (error instanceof Skipped) return error;
     return [error.stack ?? String(error), ...unexpected, await stateOf(page)].join("\n");
   } finally {
     clearTimeout(timer);
@@ -85,6 +95,10 @@ async function stateOf(page) {
   const late = new Promise((done) => setTimeout(done, STATE_MS, "not read: the page does not answer"));
   const state = await Promise.race([read.catch((error) => `not read: ${error.message}`), late]);
   return `page: ${JSON.stringify(state, null, 2)}`;
+}
+
+function skip(reason) {
+  throw new Skipped(reason);
 }
 
 function indent(text) {
