@@ -105,6 +105,10 @@ pub struct KeptUndo {
     pub logged: BTreeSet<FilePath>,
     /// Run and time, in milliseconds since 1970, of the last of these changes of each.
     pub last_edits: BTreeMap<FilePath, (u64, u64)>,
+    /// Runs whose changes of each text its line log holds, undone ones included. Known in the last step: mode bits may have
+    /// been noted for an edit that was then refused.
+    #[cfg(not(target_family = "wasm"))]
+    pub edited: BTreeMap<FilePath, BTreeSet<u64>>,
     /// Those of them that the line logs left as they are. Known after the first step.
     pub left: BTreeSet<FilePath>,
     /// Whether a path that was deleted after the runs comes back.

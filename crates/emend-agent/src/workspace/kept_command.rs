@@ -1,7 +1,7 @@
 //! Commands in an environment that keeps files: every change is recorded by the keeper, and that of text in line logs.
 
 #[cfg(not(target_family = "wasm"))]
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use emend_edit::line_log::Origin;
 use emend_edit::size::compact_sort::set_of;
@@ -100,9 +100,23 @@ impl Workspace {
 
     /// Undoes one step of the recorded changes of commands. The caller holds the lock of writes.
     pub(super) async fn undo_kept(&self, undo: &KeptUndo, step: UndoStep) -> Result<KeptRestored, EnvError> {
-        match self.keeper() {
-            Some(keeper) => keeper.undo(undo, step).await,
-            None => Ok(KeptRestored::default()),
-        }
+        let Some(keeper) = self.keeper() else { return Ok(KeptRestored::default()) };
+        #[cfg(not(target_family = "wasm"))]
+        let undo = &match step {
+            UndoStep::AfterLogs => KeptUndo { edited: self.editing_runs(&undo.logged), ..undo.clone() },
+            UndoStep::BeforeLogs | UndoStep::BetweenLogs => undo.clone(),
+        };
+        keeper.undo(undo, step).await
+    }
+
+    /// Returns the runs whose changes of these texts their line logs hold.
+    #[cfg(not(target_family = "wasm"))]
+    fn editing_runs(&self, paths: &BTreeSet<FilePath>) -> BTreeMap<FilePath, BTreeSet<u64>> {
+        let state = self.state();
+        let runs_of = |path: &FilePath| {
+            let changes = state.files.get(path)?.log.changes().filter(|change| change.origin == Origin::Agent);
+            Some((path.clone(), changes.filter_map(|change| change.meta.run.parse().ok()).collect()))
+        };
+        paths.iter().filter_map(runs_of).collect()
     }
 }

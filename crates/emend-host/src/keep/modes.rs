@@ -56,7 +56,7 @@ impl Record {
     }
 
     /// Gives files that line logs have restored the mode bits from before the undone runs. `at_start` are the mode bits at
-    /// the start of the undo.
+    /// the start of the undo, and `edited` the runs whose edits of each file were made.
     ///
     /// A file that a later run has changed, or whose mode bits the user has changed since, keeps its mode bits. Returns
     /// the files that keep them because they have other hard links than before the runs.
@@ -65,11 +65,13 @@ impl Record {
         files: &RootFiles,
         runs: &[u64],
         paths: &BTreeSet<FilePath>,
-        at_start: &Modes,
+        (at_start, edited): (&Modes, &BTreeMap<FilePath, BTreeSet<u64>>),
     ) -> io::Result<BTreeSet<FilePath>> {
         let mut left = BTreeSet::new();
         for path in paths {
-            let events = self.events(path);
+            let mut events = self.events(path);
+            let is_made = |run: u64| edited.get(path).is_some_and(|made| made.contains(&run));
+            events.retain(|event| event.command.is_some() || is_made(event.run));
             let is_undone = |event: &&Event| !event.is_on || runs.contains(&event.run);
             let first = events.iter().rev().take_while(is_undone).last();
             let (Some(now), Some(newest), Some(first)) = (mode_at(files, path), events.last(), first) else { continue };

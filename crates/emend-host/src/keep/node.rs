@@ -119,11 +119,10 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Returns whether only small texts were changed, created or deleted, so that a line log can hold the change. A log
-    /// replaces files, so it does not hold a change of a file that had several hard links before.
+    /// Returns whether only small texts were changed, created or deleted, so that a line log can hold the change.
     pub(super) fn is_text(&self) -> bool {
         let is_text = |node: &Option<Node>| node.as_ref().is_none_or(|node| node.content.is_text());
-        is_text(&self.before) && is_text(&self.after) && self.before.as_ref().is_none_or(|before| before.links <= 1)
+        is_text(&self.before) && is_text(&self.after)
     }
 
     /// Returns whether the path is in an ignored directory.

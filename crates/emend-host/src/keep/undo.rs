@@ -53,7 +53,7 @@ impl Loaded {
     pub(super) fn undo(
         &mut self,
         files: &RootFiles,
-        KeptUndo { runs, logged, last_edits, left, restores_deleted, n_steps }: &KeptUndo,
+        KeptUndo { runs, logged, last_edits, edited, left, restores_deleted, n_steps }: &KeptUndo,
         step: UndoStep,
     ) -> io::Result<KeptRestored> {
         let mut commands = self.commands_of(runs, logged);
@@ -178,7 +178,7 @@ impl Loaded {
             UndoStep::AfterLogs => {
                 // A text that stays as it is keeps its mode bits, too.
                 let restored = logged.difference(left).cloned().collect();
-                outcome.kept.extend(self.record.restore_modes(files, runs, &restored, &self.at_start)?);
+                outcome.kept.extend(self.record.restore_modes(files, runs, &restored, (&self.at_start, edited))?);
                 let at_start = std::mem::take(&mut self.at_start).into_iter();
                 let restored = at_start.filter(|(path, _)| restored.contains(path));
                 let modes: Vec<UndoneMode> =

@@ -5,9 +5,9 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use emend_agent::workspace::RollbackRequest;
+use emend_agent::workspace::{RollbackMode, RollbackRequest};
 
 use super::super::pack::BYTES_MAX;
 use super::*;
@@ -232,6 +232,41 @@ fn the_users_lines_before_and_after_a_hard_link_in_the_place_of_a_text_stay_at_a
         block_on(open.workspace.redo_runs()).unwrap();
         assert_eq!(fs::read_to_string(project.path("a.txt")).unwrap(), format!("{linked}later\n"), "{command}");
     }
+}
+
+#[test]
+fn a_file_with_hard_links_that_moved_away_and_back_is_there_after_a_hard_rollback_and_its_redo() {
+    let project = Project::usual();
+    fs::write(project.path("../outside"), "outside\n").unwrap();
+    let open = project.open();
+    open.shell("ln -f ../outside run.sh");
+    let before = project.tree();
+    open.shell("mv run.sh away");
+    open.shell("mv away run.sh");
+    let runs: Vec<u64> = open.workspace.runs().iter().map(|run| run.run_id).skip(1).collect();
+    let request = RollbackRequest { mode: RollbackMode::HardAll, runs, ..RollbackRequest::default() };
+    block_on(open.workspace.rollback(&request)).unwrap();
+    check_same(&before, &project.tree());
+    // Nothing was changed, so there may be nothing to redo.
+    let _ = block_on(open.workspace.redo_runs());
+    check_same(&before, &project.tree());
+}
+
+#[test]
+fn mode_bits_noted_for_a_refused_edit_do_not_stay() {
+    let project = Project::usual();
+    let before = project.tree();
+    fs::write(project.path("../outside"), "outside\n").unwrap();
+    fs::set_permissions(project.path("../outside"), fs::Permissions::from_mode(0o600)).unwrap();
+    let open = project.open();
+    let patch = "*** Begin Patch\n*** Delete File: run.sh\n*** End Patch";
+    open.call("apply_patch", json!({ "patch": patch })).unwrap();
+    open.shell("ln -f ../outside run.sh");
+    let moved = json!({ "from": "run.sh", "to": "a.txt", "overwrite": true });
+    open.call("move_file", moved).unwrap_err();
+    let runs: Vec<u64> = open.workspace.runs().iter().map(|run| run.run_id).collect();
+    block_on(open.workspace.undo_runs(&runs)).unwrap();
+    check_same(&before, &project.tree());
 }
 
 #[test]
