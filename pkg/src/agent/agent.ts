@@ -33,6 +33,7 @@ import type { Run } from "./run.js";
 import {
   checkedOptions,
   type Opener,
+  type Protection,
   refuseInternalNames,
   type Settings,
   selectModel,
@@ -68,8 +69,7 @@ export class Agent {
   #open: Opener | undefined;
   /** Sends the requests of models. */
   readonly #send: NonNullable<AgentOptions["fetch"]>;
-  /** Whether a function answers questions about calls. */
-  readonly #asks: boolean;
+  readonly #protection: Protection;
   readonly #telemetry: Telemetry | undefined;
   #run: Run | undefined;
 
@@ -80,7 +80,7 @@ export class Agent {
     settings: Settings,
     open: Opener | undefined,
     send: NonNullable<AgentOptions["fetch"]>,
-    asks: boolean,
+    protection: Protection,
     telemetry: Telemetry | undefined,
   ) {
     if (create !== CREATE) {
@@ -91,7 +91,7 @@ export class Agent {
     this.#settings = settings;
     this.#open = open;
     this.#send = send;
-    this.#asks = asks;
+    this.#protection = protection;
     this.#telemetry = telemetry;
     this.#changes = new Changes((after) => bridge.subscribe(after));
     this.files = new Files(bridge, (change) => this.#changes.tell(change));
@@ -109,7 +109,7 @@ export class Agent {
     const telemetry = telemetryOf(given);
     const selected = selectModel(checked.model ?? DEFAULT_MODEL, senderOf(checked));
     const prepared = prepare(checked, selected);
-    const { tools, settings, host, link, send, asks } = prepared;
+    const { tools, settings, host, link, send, protection } = prepared;
     const { wasm, create } = await prepared.open(CORE);
     const bridge = withOwnNames(OWN_OPTIONS, () => new AgentBridge(wasm, create, host, link));
     try {
@@ -118,7 +118,7 @@ export class Agent {
       bridge.close();
       throw error;
     }
-    return new Agent(CREATE, bridge, tools, settings, selected.open, send, asks, telemetry);
+    return new Agent(CREATE, bridge, tools, settings, selected.open, send, protection, telemetry);
   }
 
   /**
@@ -297,7 +297,7 @@ export class Agent {
         : selectModel(model ?? DEFAULT_MODEL, this.#send);
     const described = tools === undefined ? this.#settings.tools : CustomTools.describe(tools ?? undefined);
     const settings = { ...this.#settings, ...rest, model: selected.settings, tools: described };
-    const json = settingsForCore(settings, this.#asks);
+    const json = settingsForCore(settings, this.#protection);
     withOwnNames(["readOnly"], () => this.#bridge.callJson((handle) => handle.configure(json, selected.open)));
     if (tools !== undefined) this.#tools.set(tools ?? undefined);
     [this.#settings, this.#open] = [settings, selected.open];

@@ -17,6 +17,7 @@ import type { AgentOptions } from "./options.js";
 import {
   hostFilesOf,
   initialContents,
+  type Protection,
   quotaSettings,
   type SelectedModel,
   type Settings,
@@ -41,8 +42,7 @@ export interface Prepared {
   link: StoreLink | undefined;
   /** Sends the requests of models. */
   send: NonNullable<AgentOptions["fetch"]>;
-  /** Whether a function answers questions about calls. */
-  asks: boolean;
+  protection: Protection;
   /** Loads the module and returns it with the function that creates the handle. */
   open(module: AgentModule): Promise<{ wasm: WasmInstance; create: () => AgentHandle }>;
   /** Adds the initial files. */
@@ -64,7 +64,8 @@ export function prepare(options: AgentOptions, selected: SelectedModel): Prepare
   const contents = source === undefined ? initialContents(files as FilesIn) : [];
   const host = environment === undefined ? undefined : hostFilesOf(environment, options);
   const settings = { ...rest, ...quotaSettings(quota), model: selected.settings, tools: CustomTools.describe(tools) };
-  const json = settingsForCore(settings, approve !== undefined);
+  const protection = { asks: approve !== undefined, savesTo: rest.mode === "direct" ? host : undefined };
+  const json = settingsForCore(settings, protection);
   const link = store === undefined ? undefined : new StoreLink(store);
   const ask = approvalCallback(approve);
   const ownTools = new CustomTools();
@@ -75,7 +76,7 @@ export function prepare(options: AgentOptions, selected: SelectedModel): Prepare
     host,
     link,
     send,
-    asks: approve !== undefined,
+    protection,
     async open(module) {
       const wasm = await module.loaded();
       const isPublic = (address: string): boolean =>

@@ -191,6 +191,10 @@ export interface AgentOptions {
    * Rules that allow, deny or ask about tool calls. The first rule that matches a call decides. A call that no rule
    * matches is asked about if there is an `approve` function, and allowed otherwise. Default with `approve`: reading is
    * allowed.
+   *
+   * With `mode: "direct"` and an `environment`, a write of a file that programs run or obey by themselves (`.git/` and hooks,
+   * `.envrc` and other settings of shells, tasks of editors, settings of coding agents) is asked about, and refused without
+   * `approve`. Only a rule whose pattern names such a file, as `.vscode/*.json` does and `**` does not, allows it.
    */
   policy?: readonly PolicyRule[] | undefined;
   /**
@@ -264,7 +268,7 @@ export interface RunOptions {
 /** One rule of {@link AgentOptions.policy}. */
 export interface PolicyRule {
   action: "allow" | "ask" | "deny";
-  /** The tool's canonical name, e.g. `edit_file`, or `*` for every tool. */
+  /** The tool's canonical name, e.g. `edit_file`; `read`, `edit` or `run` for all tools with that effect; `*` for all. */
   tool: string;
   /**
    * Restricts the rule to calls whose path matches this glob, or whose command does. In commands `*` matches any text.

@@ -25,6 +25,7 @@ import type {
   PolicyRule,
   Quota,
 } from "./options.js";
+import { withQuestions } from "./protected-files.js";
 
 /** Options as the core takes them, before they are encoded as JSON. */
 export type Settings = Record<string, unknown>;
@@ -169,21 +170,33 @@ function toBytes(path: string, content: unknown): Uint8Array {
 /** The agent's tools that change files or run commands. */
 const CHANGING = ["write_file", "edit_file", "edit_lines", "apply_patch", "safe_patch", "move_file", "shell"];
 
-/** The agent's tools that read. */
-const READING = ["read_file", "read_many_files", "grep", "glob", "list_dir"];
+/** The rules without a `policy` if a function asks: reading, and questions of the model, need no approval. */
+const UNASKED: readonly PolicyRule[] = ["read", "clarify_user"].map((tool) => ({ action: "allow", tool }));
 
-/** Returns the settings as JSON for the core. `readOnly` becomes rules that precede those of `policy`. */
-export function settingsForCore({ readOnly = false, ...settings }: Settings, asks: boolean): string {
+/** The circumstances that the rules of an agent depend on. */
+export interface Protection {
+  /** Whether a function answers questions about calls. */
+  asks: boolean;
+  /** The host's files if edits are saved there at once. Programs may run some of them by themselves. */
+  savesTo: HostFiles | undefined;
+}
+
+/**
+ * Returns the settings as JSON for the core. `readOnly` becomes rules that precede those of `policy`, and writes of files
+ * that programs run are asked about.
+ */
+export function settingsForCore({ readOnly = false, ...settings }: Settings, { asks, savesTo }: Protection): string {
   if (typeof readOnly !== "boolean" && readOnly !== null) {
     throw wrongOptions("`readOnly` is not a boolean");
   }
   const given = (settings as Pick<AgentOptions, "policy">).policy;
-  if (!readOnly || (given && !Array.isArray(given))) return agentJson(settings);
-  const rules = (action: PolicyRule["action"], tools: string[]): PolicyRule[] =>
-    tools.map((tool) => ({ action, tool }));
-  // As without a policy: reading needs no question.
-  const others = given ?? (asks ? rules("allow", READING) : []);
-  return agentJson({ ...settings, policy: [...rules("deny", CHANGING), ...others] });
+  if (!(readOnly || savesTo) || (given && !Array.isArray(given))) return agentJson(settings);
+  const others = given ?? (asks ? UNASKED : []);
+  const denied: PolicyRule[] = readOnly ? CHANGING.map((tool) => ({ action: "deny", tool })) : [];
+  return agentJson({
+    ...settings,
+    policy: [...denied, ...(savesTo ? withQuestions(others, savesTo.ignoresCase) : others)],
+  });
 }
 
 /** Returns the settings for a quota. */

@@ -46,6 +46,8 @@ export class HostFiles {
   /** Index into a list that the core shares. */
   readonly platform: number;
   readonly osVersion: string;
+  /** Whether the core takes names in upper and lower case for the same, as on this platform. */
+  readonly ignoresCase: boolean;
   readonly #host: ExecutionEnvironment;
   readonly #methods: ReadonlySet<string>;
   /** The pending calls that only read: the function that ends a call, and the run that made the call. */
@@ -85,6 +87,7 @@ export class HostFiles {
       throw wrong("the environment's `osVersion` must be a string with at least one character");
     this.root = workingDirectory;
     this.osVersion = osVersion;
+    this.ignoresCase = ["darwin", "windows", "win32"].includes(platform);
     this.#host = host;
     this.#methods = new Set(others);
   }

@@ -27,8 +27,8 @@ export interface ApprovalRequest {
 }
 
 /**
- * The user's decision. `always` also allows similar calls for the rest of the session: the same command, or any call of
- * the same tool. The model is shown `reason`.
+ * The user's decision. `always` also allows similar calls for the rest of the session: the same command, calls of the same
+ * tool on the same files if a rule for some files asked, or any call of the same tool. The model is shown `reason`.
  */
 export type ApprovalAnswer =
   | "allow"
