@@ -1,6 +1,6 @@
 //! Storms: random edits, commands, user edits, kills, undo, redo and rollback. When everything is undone, the project is
 //! as at the start, and no line of the user is missing. Few storms have commands that change up to 5,000 files at once,
-//! and few have a large ignored directory. In some storms all edits and commands wait for review.
+//! and few have a large ignored directory. Some begin with a random tree. In some storms all edits and commands wait for review.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,6 +20,7 @@ mod crowd;
 mod kinds;
 mod put_back;
 mod restored;
+mod scattered;
 
 /// Number of seeds, and with the variable `EMEND_STORM`, which `cargo xtask test --all` sets. `EMEND_SEED` selects one.
 const SEEDS: u64 = 120;
@@ -65,6 +66,8 @@ struct Histogram {
     put_back: usize,
     links_outside: usize,
     accepted: usize,
+    /// Commands on line endings, and on paths of random trees.
+    scattered: usize,
     /// Storms with a large ignored directory, those that exceeded the number of kept entries, and the most entries.
     crowded: usize,
     crowds: usize,
@@ -80,6 +83,8 @@ struct Storm {
     crowd: Option<Crowd>,
     /// Whether the storm has large files, odd names, repositories, hard links and pipes.
     is_apart: bool,
+    /// Whether the storm began with a random tree.
+    is_scattered: bool,
     /// `None` while it is reopened.
     open: Option<Open>,
     numbers: Numbers,
@@ -97,6 +102,10 @@ struct Storm {
 impl Storm {
     fn new(seed: u64) -> Self {
         let project = Project::usual();
+        let is_scattered = scattered::is_scattered(seed);
+        if is_scattered {
+            scattered::scatter(&project, seed);
+        }
         let mode = if seed % STAGED_STORM_EVERY == 3 { Mode::Staged } else { Mode::Direct };
         let open = Some(project.open_in(mode));
         let mut numbers = Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -113,6 +122,7 @@ impl Storm {
             n_many,
             crowd: None,
             is_apart: false,
+            is_scattered,
             open,
             numbers,
             outside: Vec::new(),
@@ -201,6 +211,10 @@ impl Storm {
             (false, false) if is_apart => self.apart_command(),
             (true, _) => self.large_command(),
             (_, true) => self.crowd_command(),
+            _ if self.is_scattered && self.numbers.below(2) == 0 => {
+                seen.scattered += 1;
+                self.scattered_command()
+            }
             _ => self.numbers.command(),
         };
         self.run(&command, seen);
@@ -358,6 +372,11 @@ impl Storm {
             };
             match (start.get(path), without(end.get(path))) {
                 (Some((mode, text)), Some((found, rest, _))) if *mode == found && *text == rest => {}
+                // A last line without a line ending gets one if a line of the user follows it.
+                (Some((mode, text)), Some((found, rest, false)))
+                    if *mode == found
+                        && end[path].1.lines().last().is_some_and(is_own)
+                        && (rest == format!("{text}\n") || rest == format!("{text}\r\n")) => {}
                 // The user's own lines keep a file and its directories alive.
                 (None, Some((_, rest, false))) if rest.is_empty() => {}
                 (None, Some((_, rest, _)))
