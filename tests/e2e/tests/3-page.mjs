@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App, openApp, openSample } from "../app.mjs";
+import { startProvider } from "../provider.mjs";
 
 export const tests = {
   async "a folder can be opened with a plain input and saves as a download"({ page, url }) {
@@ -36,6 +37,37 @@ export const tests = {
       await page.getByRole("button", { name: /0 changed files: everything is saved/ }).waitFor();
     } finally {
       await rm(folder, { recursive: true });
+    }
+  },
+
+  async "a file that programs run reaches the folder only once the user has accepted it"({ page, url }) {
+    const write = (path) => ({ name: "Write", input: { file_path: path, content: "run me\n" } });
+    const paths = [".envrc", ".vscode/tasks.json", ".git/hooks/post-commit"];
+    const provider = await startProvider("right", paths.map(write));
+    try {
+      const app = await openApp(page, url);
+      const saved = await app.openFolder({ "a.txt": "one\n" });
+      await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+      await app.askAndWait("set the project up");
+      // Also if the user saves meanwhile.
+      await app.openFile("a.txt");
+      await app.editor.click();
+      await page.keyboard.type("x");
+      await page.keyboard.press("Control+s");
+      await app.says("Saved a.txt.");
+      for (const path of paths) await assert.rejects(saved(path), /NotFoundError/, path);
+      await app.showReview();
+      assert.equal(await app.cards.count(), paths.length);
+      await page.getByRole("button", { name: "Reject file .envrc" }).click();
+      await page.getByRole("button", { name: "Accept all", exact: true }).click();
+      await page.getByText("Nothing to review.").waitFor();
+      await page.getByRole("button", { name: /^Save all 2 changed files/ }).click();
+      await app.says("Saved");
+      await page.getByRole("button", { name: /0 changed files: everything is saved/ }).waitFor();
+      await assert.rejects(saved(".envrc"), /NotFoundError/);
+      assert.equal(await saved(".vscode/tasks.json"), "run me\n");
+    } finally {
+      await provider.close();
     }
   },
 
