@@ -332,6 +332,10 @@ pub(crate) fn question(request: &ApprovalRequest) -> String {
             lines.extend(detail("description").map(|text| format!("  ({text})")));
             let hidden = detail("reachesHidden");
             lines.extend(hidden.map(|rule| format!("  (It could read files that the rule `deny {rule}` hides.)")));
+            let unkept: Vec<&str> =
+                request.detail["notUndoable"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let unkept = (!unkept.is_empty()).then(|| unkept.join(", "));
+            lines.extend(unkept.map(|unkept| format!("  (Its changes in {unkept} could not be undone.)")));
         }
         (None, Some(diff)) => {
             lines.push(format!("? {} wants to make this change:", request.tool_name));
@@ -527,6 +531,8 @@ mod tests {
         let expected = "? shell wants to run in src:\n    make\n    \\u{1b}[2Jrm -rf /\n  (Build)\n".to_owned();
         let expected = expected + &ending("this command here");
         assert_eq!(prompted(&request(detail)), expected);
+        let unkept = question(&request(json!({"command": "rm -r deps", "notUndoable": ["deps", "a\u{1b}[2Jb"]})));
+        assert!(unkept.ends_with("\n  (Its changes in deps, a\\u{1b}[2Jb could not be undone.)"), "{unkept}");
         let hidden = question(&request(json!({"command": "r\u{200b}m\u{200d} x\u{e0041}"})));
         assert!(hidden.ends_with("    r\\u{200b}m\\u{200d} x\\u{e0041}"), "{hidden}");
         let long = question(&request(json!({"command": "echo\n".repeat(400)})));

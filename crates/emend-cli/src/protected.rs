@@ -129,8 +129,26 @@ pub(crate) fn rules(more: &[String]) -> Result<Vec<Rule>, RuleError> {
 
 /// Returns whether this path, or this pattern for paths, names a protected file: `.git/hooks/*` does, `src/**` does not.
 pub(crate) fn is_named_by(path: &str, more: &[String]) -> bool {
-    let is_below = |directory: &String| Path::new(path).starts_with(directory);
-    GLOBS.iter().any(|glob| glob.is_match(path)) || more.iter().any(is_below)
+    let is_named = |path: &String| {
+        let is_below = |directory: &String| Path::new(path).starts_with(directory);
+        GLOBS.iter().any(|glob| glob.is_match(path)) || more.iter().any(is_below)
+    };
+    // Each alternative counts, and a negated pattern is about all other files.
+    !path.starts_with('!') && alternatives(path).iter().all(is_named)
+}
+
+/// Returns a pattern once for each alternative in its first braces, and unchanged if there are none. Further braces stay, and
+/// those inside of others make an alternative that names nothing.
+fn alternatives(pattern: &str) -> Vec<String> {
+    let Some((start, (inside, end))) =
+        pattern.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?)))
+    else {
+        return vec![pattern.to_owned()];
+    };
+    if inside.contains('{') || end.contains('}') && !end.contains('{') {
+        return vec!["*".to_owned()];
+    }
+    inside.split(',').flat_map(|part| alternatives(&format!("{start}{part}{end}"))).collect()
 }
 
 #[cfg(test)]
@@ -150,6 +168,8 @@ mod tests {
             "hooks/a",
             ".Config/Emend/config.toml",
             "home/.bashrc",
+            ".git/{config,hooks/**}",
+            "{.git,.hg}/{a,b}",
         ] {
             assert!(is_named_by(path, &["hooks".to_owned()]), "{path}");
         }
@@ -164,6 +184,10 @@ mod tests {
             ".gitignore",
             "a/hooks",
             ".g*/config",
+            "!a/.git/b",
+            "{x/.git/b,**}",
+            "{x,{.git/b,**}}",
+            "{.git/a,b}/{c,.git}",
         ] {
             assert!(!is_named_by(path, &["hooks".to_owned()]), "{path}");
         }

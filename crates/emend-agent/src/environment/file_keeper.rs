@@ -146,6 +146,13 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// The files cannot be read, or their contents cannot be stored. The command must not run then.
     fn keep(&self, run_id: u64) -> BoxFuture<'_, Result<(), EnvError>>;
 
+    /// Returns the ignored directories that are too large to be kept: an undo takes back no change in them.
+    ///
+    /// # Errors
+    ///
+    /// The files or the data cannot be read.
+    fn unkept(&self) -> BoxFuture<'_, Result<Vec<FilePath>, EnvError>>;
+
     /// Records the changes since [`keep`](Self::keep), durably, and returns them sorted by path. `skip` are files that
     /// other callers changed meanwhile. `logged` are the files with line logs. The changes of kind
     /// [`Text`](KeptChangeKind::Text) must get into line logs.

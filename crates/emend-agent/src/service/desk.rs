@@ -58,7 +58,9 @@ impl Approver for Desk {
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             let is_edit = self.editing_tools.contains(&request.tool_name);
-            if is_edit && *self.is_confirmed.lock() {
+            // A rule about certain files, such as those that programs run by themselves, asks about each of them.
+            let is_about_paths = request.detail.get("paths").is_some();
+            if is_edit && !is_about_paths && *self.is_confirmed.lock() {
                 return Approval::Allow;
             }
             let approval = self.answer_to(request).await;
@@ -83,5 +85,30 @@ impl Desk {
         };
         let nobody = Approval::Deny { reason: Some("the run ended before the user answered".to_owned()) };
         receiver.await.unwrap_or(nobody)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use serde_json::{Value, json};
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    use super::*;
+
+    #[test]
+    fn a_confirmed_edit_confirms_others_except_those_that_a_rule_about_their_files_asks_about() {
+        let desk = Desk::confirming_once(vec!["edit_file".to_owned()]);
+        let asked = |call_id: &str, detail: Value| {
+            let (call_id, tool_name) = (call_id.to_owned(), "edit_file".to_owned());
+            let request = ApprovalRequest { call_id, tool_name, arguments: Value::Null, detail };
+            desk.approve(&request).now_or_never()
+        };
+        assert_eq!(asked("1", json!({ "fileDiff": "+a" })), None);
+        desk.answer("2", Approval::Allow);
+        assert_eq!(asked("2", json!({ "fileDiff": "+a" })), Some(Approval::Allow));
+        assert_eq!(asked("3", json!({ "fileDiff": "+a" })), Some(Approval::Allow));
+        assert_eq!(asked("4", json!({ "fileDiff": "+a", "paths": [".git/hooks/a"] })), None);
     }
 }

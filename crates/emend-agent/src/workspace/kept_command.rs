@@ -34,6 +34,8 @@ impl Workspace {
                     keeping.await?;
                 }
             }
+            #[cfg(not(target_family = "wasm"))]
+            self.tell_unkept(keeper, output).await?;
             self.revision()
         };
         // The user may edit while the command runs.
@@ -57,6 +59,28 @@ impl Workspace {
         }
         self.persist()?;
         Ok(outcome)
+    }
+
+    /// Tells the user, once for each directory, in which ones an undo takes back nothing.
+    #[cfg(not(target_family = "wasm"))]
+    async fn tell_unkept(&self, keeper: &dyn FileKeeper, output: &dyn OutputSink) -> Result<(), EnvError> {
+        let unkept = keeper.unkept().await?;
+        let mut told = self.told_unkept.lock();
+        let new: Vec<String> =
+            unkept.into_iter().filter(|path| told.insert(path.clone())).map(|path| path.as_str().to_owned()).collect();
+        if !new.is_empty() {
+            let line = format!("[changes in {} cannot be undone: too many ignored files]\n", new.join(", "));
+            output.output(OutputStream::Stderr, &line);
+        }
+        Ok(())
+    }
+
+    /// Returns the directories in which an undo takes back no change of a command.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) async fn unkept_directories(&self) -> Vec<FilePath> {
+        let Some(keeper) = self.keeper() else { return Vec::new() };
+        // The command itself reports an error.
+        keeper.unkept().await.unwrap_or_default()
     }
 
     /// Records the new text of a file in its line log.

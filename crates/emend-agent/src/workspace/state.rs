@@ -1,6 +1,8 @@
 //! The workspace itself: its environments, its locks, and the line logs of edited files.
 
 use std::collections::BTreeMap;
+#[cfg(not(target_family = "wasm"))]
+use std::collections::BTreeSet;
 
 use emend_edit::line_log::{ChangeId, ChangeMeta, HunkLimits, LineLog};
 use emend_edit::text::decode_owned;
@@ -95,6 +97,9 @@ pub struct Workspace {
     pub(super) gate: Option<Shared<dyn RootGate>>,
     /// Whether changes of the user wait for [`Workspace::save`].
     pub(super) defers_saves: bool,
+    /// Directories of which the user was told that an undo takes back no change in them.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) told_unkept: Shared<Mutex<BTreeSet<FilePath>>>,
 }
 
 #[derive(Default)]
@@ -205,6 +210,8 @@ impl Workspace {
             saver: None,
             gate: None,
             defers_saves: false,
+            #[cfg(not(target_family = "wasm"))]
+            told_unkept: Shared::default(),
         }
     }
 
@@ -281,6 +288,8 @@ impl Workspace {
             saver: self.saver.clone(),
             gate: self.gate.clone(),
             defers_saves: self.defers_saves,
+            #[cfg(not(target_family = "wasm"))]
+            told_unkept: self.told_unkept.clone(),
         }
     }
 

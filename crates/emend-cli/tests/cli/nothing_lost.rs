@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::support::{Outcome, Project, covers};
 
 /// Returns the program, started by a shell that runs `before` first.
@@ -78,6 +80,8 @@ fn what_cannot_be_undone_is_said() {
     let outcome = Outcome::of(project.command(&task).env("CLICOLOR_FORCE", "1").output().unwrap());
     let yellow = "\u{1b}[33m  warning: cannot be undone: deps, huge.bin\u{1b}[0m\n";
     assert!(outcome.stderr.contains(yellow), "{:?}", outcome.stderr);
+    let before = "[changes in deps cannot be undone: too many ignored files]";
+    assert!(outcome.stderr.split(yellow).next().unwrap().contains(before), "{:?}", outcome.stderr);
     let listed = project.run(&["checkpoints"]);
     assert!(listed.stdout.contains("a.txt\n      cannot be undone: deps, huge.bin\n"), "{}", listed.stdout);
     let undone = project.run(&["undo"]);
@@ -87,6 +91,25 @@ fn what_cannot_be_undone_is_said() {
     let lost = "cannot be undone: deps, huge.bin\n";
     let expected = format!("{name}\n{restored}{lost}changed while the command ran: a.txt\n{note}");
     assert_eq!(undone.assert_ok().stdout, expected);
+}
+
+#[test]
+fn a_directory_without_undo_is_named_before_a_command_can_change_it() {
+    let project = Project::in_memory(&[("a.txt", b"one\n"), (".gitignore", b"deps/\n")]);
+    fs::create_dir(project.path("deps")).unwrap();
+    (0..2_100).for_each(|number| fs::write(project.path(&format!("deps/{number}")), "x").unwrap());
+    let remove = [("shell", json!({"command": "rm -r deps"}))];
+    let outcome = project.run_calls(&remove, &[]);
+    assert_eq!(outcome.status, 1, "nobody could be asked: {}", outcome.stderr);
+    assert!(outcome.stdout.contains("\"notUndoable\":[\"deps\"]"), "{}", outcome.stdout);
+    assert!(project.path("deps/1").exists());
+    // Once for all commands of a run.
+    let look = [("shell", json!({"command": "true"})), ("shell", json!({"command": "true "}))];
+    let outcome = project.run_calls(&look, &["--allow", "shell"]);
+    let told = "[changes in deps cannot be undone: too many ignored files]";
+    let outputs = outcome.assert_ok().stdout.lines().filter(|line| line.contains("TOOL_CALL_OUTPUT_DELTA"));
+    let outputs: Vec<&str> = outputs.filter(|line| line.contains(told)).collect();
+    assert_eq!(outputs.len(), 1, "{}", outcome.stdout);
 }
 
 #[test]

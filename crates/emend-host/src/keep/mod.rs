@@ -190,6 +190,15 @@ impl Keeper {
         Ok(())
     }
 
+    /// Returns the ignored directories that are not kept, as the last command found them.
+    pub(crate) fn unkept(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
+        if self.only_reads {
+            return Ok(Vec::new());
+        }
+        create_private(&self.directory)?;
+        self.with(files, |loaded| loaded.unkept(files))
+    }
+
     /// Records the changes since [`keep`](Self::keep).
     pub(crate) fn record(
         &mut self,

@@ -9,11 +9,19 @@ use std::os::unix::fs::MetadataExt as _;
 use emend_agent::environment::FilePath;
 
 use super::node::{Change, Content, Entry, Node};
-use super::scan::{has_changed_since, is_older};
+use super::scan::{has_changed_since, is_older, scan};
 use super::{Loaded, RUNNING, names};
 use crate::files::RootFiles;
 
 impl Loaded {
+    /// Returns the ignored directories that are not kept, as the last command found them.
+    pub(super) fn unkept(&self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
+        let is_unkept = |entry: &&Entry| entry.content == Content::Crowd && entry.is_product;
+        let paths = |tree: &[Entry]| names::all_shown(tree.iter().filter(is_unkept).map(|entry| &entry.path));
+        let found = if self.tree.is_empty() { paths(&scan(files, self.state)?) } else { paths(&self.tree) };
+        Ok(found.into_iter().collect())
+    }
+
     /// Returns the time at which the command was about to start, in nanoseconds since 1970, by the clock of the file system.
     pub(super) fn since(&self) -> io::Result<i64> {
         let found = fs::metadata(self.directory.join(RUNNING))?;

@@ -57,6 +57,10 @@ impl FileKeeper for LocalKeeper {
         self.run("keeping the files before the command", move |keeper, files| keeper.keep(files, (run_id, at_ms)))
     }
 
+    fn unkept(&self) -> BoxFuture<'_, Result<Vec<FilePath>, EnvError>> {
+        self.run("looking for directories that are not kept", Keeper::unkept)
+    }
+
     fn record<'a>(
         &'a self,
         skip: &'a BTreeSet<FilePath>,

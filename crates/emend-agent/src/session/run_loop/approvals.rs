@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::approval::{Action, Approval, ApprovalRequest, Decision, Grant, Target};
 use crate::environment::Access;
+#[cfg(not(target_family = "wasm"))]
+use crate::environment::FilePath;
 use crate::error_code::Code;
 use crate::event::EventKind;
 use crate::session::core::Core;
@@ -59,6 +61,13 @@ pub(in crate::session) async fn approve(
             if let Preview::Detail(Value::Object(detail)) = &mut preview {
                 if let Some(rule) = reached {
                     detail.insert("reachesHidden".to_owned(), Value::from(rule));
+                }
+                #[cfg(not(target_family = "wasm"))]
+                if target.command.is_some()
+                    && let unkept @ [_, ..] = &*core.workspace.unkept_directories().await
+                {
+                    let unkept: Vec<&str> = unkept.iter().map(FilePath::as_str).collect();
+                    detail.insert("notUndoable".to_owned(), Value::from(unkept));
                 }
                 if is_about_paths {
                     detail.insert("paths".to_owned(), scope.clone());
