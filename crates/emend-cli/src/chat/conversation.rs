@@ -301,3 +301,15 @@ impl Chat {
         Ok(ended)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::too_much;
+
+    #[test]
+    fn the_root_of_the_file_system_causes_a_warning() {
+        let warning = too_much("/").unwrap();
+        assert!(warning.starts_with("This is the root of the file system: the agent can read"), "{warning}");
+        assert_eq!(too_much("/usr"), None);
+    }
+}

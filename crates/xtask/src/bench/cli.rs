@@ -107,14 +107,15 @@ fn until_heard(command: &mut Command, heard: &Receiver<Instant>) -> Result<Durat
     Ok(came - begun)
 }
 
-fn until_ended(command: &mut Command) -> Result<Duration> {
+/// Returns the time of a program that must succeed.
+pub(super) fn until_ended(command: &mut Command) -> Result<Duration> {
     let begun = Instant::now();
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     ensure!(status.success(), "{command:?} ended with {status}");
     Ok(begun.elapsed())
 }
 
-fn median_ms(mut times: Vec<Duration>) -> f64 {
+pub(super) fn median_ms(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e3)
 }

@@ -8,6 +8,7 @@ mod edit;
 mod edits;
 mod env;
 mod index;
+mod keep;
 mod llm;
 mod native;
 mod peers;
@@ -28,13 +29,14 @@ struct Bench {
     run: fn(&Repo) -> Result<Vec<Row>>,
 }
 
-const BENCHES: [Bench; 11] = [
+const BENCHES: [Bench; 12] = [
     Bench { name: "agent", run: agent::run },
     Bench { name: "cli", run: cli::run },
     Bench { name: "edit", run: edit::run },
     Bench { name: "edits", run: edits::run },
     Bench { name: "env", run: env::run },
     Bench { name: "index", run: index::run },
+    Bench { name: "keep", run: keep::run },
     Bench { name: "llm", run: llm::run },
     Bench { name: "serve", run: serve::run },
     Bench { name: "size", run: size::run },
