@@ -32,7 +32,8 @@ impl Keeper {
 fn preview(record: &Record, files: &RootFiles, aside: &Aside, undo: &KeptUndo) -> io::Result<Vec<KeptPreview>> {
     // The state before the first command that changed a path, and the one after the last.
     let mut changes: BTreeMap<&FilePath, (Option<&Node>, Option<&Node>)> = BTreeMap::new();
-    for number in record.live_commands(&undo.runs) {
+    let commands = record.live_commands(&undo.runs);
+    for &number in &commands {
         let Some(recorded) = record.commands.get(number) else { continue };
         let is_shown = |change: &&Change| {
             // Objects stay, because a later commit may need them.
@@ -51,6 +52,7 @@ fn preview(record: &Record, files: &RootFiles, aside: &Aside, undo: &KeptUndo) -
         let is_blocked = match places.look(&switch)? {
             Switched::Done => false,
             Switched::LeftAlone => true,
+            Switched::Before if record.is_changed_later(&commands, path) => true,
             // The contents are the same. The mode bits may differ.
             Switched::Before => match (before, after) {
                 (Some(before), Some(after)) if before.mode != after.mode && places.mode(path)? == Some(after.mode) => {

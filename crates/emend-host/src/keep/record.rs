@@ -387,6 +387,17 @@ impl Record {
         numbers.filter(|&number| self.commands.get(number).is_some_and(is_meant)).collect()
     }
 
+    /// Returns whether a command other than `commands`, later than all of them, has changed the content of a path and that is in
+    /// effect. If the path has the state from before `commands`, then that command has put it there: its undo takes it away
+    /// again, so the changes of `commands` are not undone.
+    pub(super) fn is_changed_later(&self, commands: &[usize], path: &FilePath) -> bool {
+        let after = commands.iter().max().map_or(0, |last| last + 1);
+        self.commands.iter().skip(after).filter(|recorded| recorded.is_live(path)).any(|recorded| {
+            let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
+            found.and_then(|at| recorded.changes.get(at)).is_some_and(|change| !change.keeps_content())
+        })
+    }
+
     /// Returns the paths that were directories before the first command of `runs` that changed them.
     pub(super) fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath> {
         let mut first: BTreeMap<&FilePath, bool> = BTreeMap::new();

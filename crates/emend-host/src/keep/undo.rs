@@ -133,7 +133,12 @@ impl Loaded {
                 .map(|change| if is_done(&change) { Cow::Owned(change.of_mode_alone()) } else { Cow::Borrowed(change) })
                 .collect();
             let switches: Vec<Switch<'_>> = due.iter().map(|change| backwards(change)).collect();
-            let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "undo"))?;
+            let mut outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "undo"))?;
+            for (switch, outcome) in switches.iter().zip(&mut outcomes) {
+                if *outcome == Switched::Before && self.record.is_changed_later(&commands, switch.path) {
+                    *outcome = Switched::LeftAlone;
+                }
+            }
             outcome.take(&switches, &outcomes);
             if let (UndoStep::BetweenLogs | UndoStep::AfterLogs, Some(undoing)) = (step, &self.undoing) {
                 // The last switch of a path decides, also if it was made in an earlier step.
