@@ -166,11 +166,16 @@ fn trace(repo: &Repo, listed: &[Listed<'_>], programs: &BTreeMap<String, Program
         if done.is_multiple_of(200) {
             say!("  {done} of {} tests after {} s", wanted.len(), begun.elapsed().as_secs());
         }
-        programs[*package].trace(test, &folder.join(done.to_string()))
+        let (program, file) = (&programs[*package], folder.join(done.to_string()));
+        let traced = program.trace(test, &file)?;
+        // A test that depends on the load of the machine gets another chance.
+        if traced.end == End::Failed { program.trace(test, &file) } else { Ok(traced) }
     })?;
-    let failing: Vec<&str> = traced.iter().filter(|test| !test.passes).map(|test| &*test.name).collect();
-    ensure!(failing.len() * 10 < traced.len(), "most tests fail without a mutant: {}", failing.join(", "));
-    failing.iter().for_each(|test| say!("  fails or takes too long without a mutant, and is left out: {test}"));
+    let of = |end| traced.iter().filter(move |test| test.end == end).map(|test| &*test.name);
+    of(End::Hung).for_each(|test| say!("  takes too long, and is left out: {test}"));
+    let failing: Vec<&str> = of(End::Failed).collect();
+    // A build without a switch that is on must behave as one without switches.
+    ensure!(failing.is_empty(), "these tests fail without a mutant: {}", failing.join(", "));
     Ok(traced)
 }
 

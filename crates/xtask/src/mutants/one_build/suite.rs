@@ -57,7 +57,7 @@ impl Program {
         let noted = std::fs::read_to_string(trace).unwrap_or_default();
         let reached = noted.lines().filter_map(|line| line.parse().ok()).collect();
         let (package, name) = (self.package.clone(), test.to_owned());
-        Ok(Traced { package, name, time, reached, passes: end == End::Passed })
+        Ok(Traced { package, name, time, reached, end })
     }
 
     /// Runs a test alone, with a mutant or without one.
@@ -116,7 +116,7 @@ pub(super) struct Traced {
     pub(super) name: String,
     pub(super) time: Duration,
     pub(super) reached: BTreeSet<u32>,
-    pub(super) passes: bool,
+    pub(super) end: End,
 }
 
 /// Returns the tests that a mutant meets, the most likely and short ones first.
@@ -125,7 +125,7 @@ pub(super) struct Traced {
 /// the crates above, both as far as they fit in a total time.
 pub(super) fn in_order<'a>(tests: &'a [Traced], mutant: u32, package: &str, module: &str) -> Vec<&'a Traced> {
     let mut reaching: Vec<&Traced> =
-        tests.iter().filter(|test| test.passes && test.reached.contains(&mutant)).collect();
+        tests.iter().filter(|test| test.end == End::Passed && test.reached.contains(&mutant)).collect();
     reaching.sort_by_key(|test| test.time);
     let (own, above): (Vec<_>, Vec<_>) = reaching.into_iter().partition(|test| test.package == package);
     let (of_area, others): (Vec<_>, Vec<_>) = own.into_iter().partition(|test| is_below(&test.name, module));
@@ -161,13 +161,13 @@ mod tests {
 
     fn traced(package: &str, name: &str, seconds: f32) -> Traced {
         let (package, name) = (package.to_owned(), name.to_owned());
-        Traced { package, name, time: Duration::from_secs_f32(seconds), reached: BTreeSet::from([1]), passes: true }
+        Traced { package, name, time: Duration::from_secs_f32(seconds), reached: BTreeSet::from([1]), end: End::Passed }
     }
 
     #[test]
     fn tests_of_the_area_come_first_and_short_ones_before_long_ones() {
         let mut failing = traced("a", "m::failing", 0.1);
-        failing.passes = false;
+        failing.end = End::Failed;
         let tests = [
             traced("b", "above", 12.0),
             traced("b", "too_long_above", 15.0),
