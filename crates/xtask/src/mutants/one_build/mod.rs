@@ -103,7 +103,7 @@ fn outcomes(repo: &Repo, listed: &[Listed<'_>]) -> Result<Vec<Outcome>> {
         ((*package).to_owned(), program)
     });
     let programs: BTreeMap<String, Program> = programs.collect();
-    let tests = trace(repo, listed, &programs)?;
+    let tests = trace(listed, &programs)?;
     let open: Vec<u32> = (0..u32::try_from(listed.len())?).filter(|number| !outcomes.contains_key(number)).collect();
     say!("  {} mutants run", open.len());
     let done = AtomicUsize::new(0);
@@ -145,7 +145,7 @@ fn find_places(repo: &Repo, listed: &[Listed<'_>]) -> Result<Vec<Result<Place, &
 }
 
 /// Runs each test of the areas once alone, without a mutant.
-fn trace(repo: &Repo, listed: &[Listed<'_>], programs: &BTreeMap<String, Program>) -> Result<Vec<Traced>> {
+fn trace(listed: &[Listed<'_>], programs: &BTreeMap<String, Program>) -> Result<Vec<Traced>> {
     let mut wanted: BTreeSet<(&str, String)> = BTreeSet::new();
     let own: BTreeMap<(&str, &str), &Target> =
         listed.iter().map(|Listed { mutant, target }| ((&*mutant.package, &*target.name), *target)).collect();
@@ -158,7 +158,8 @@ fn trace(repo: &Repo, listed: &[Listed<'_>], programs: &BTreeMap<String, Program
     }
     let wanted: Vec<(&str, String)> = wanted.into_iter().collect();
     say!("  {} tests run once", wanted.len());
-    let folder = repo.path("target/mutants/traces");
+    // Tests that run as another user reach temporary files, but perhaps not the checkout.
+    let folder = std::env::temp_dir().join(format!("emend-mutants-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let (begun, done) = (Instant::now(), AtomicUsize::new(0));
     let traced = side_by_side(&wanted, |(package, test)| {
@@ -170,7 +171,9 @@ fn trace(repo: &Repo, listed: &[Listed<'_>], programs: &BTreeMap<String, Program
         let traced = program.trace(test, &file)?;
         // A test that depends on the load of the machine gets another chance.
         if traced.end == End::Failed { program.trace(test, &file) } else { Ok(traced) }
-    })?;
+    });
+    std::fs::remove_dir_all(&folder)?;
+    let traced = traced?;
     let of = |end| traced.iter().filter(move |test| test.end == end).map(|test| &*test.name);
     of(End::Hung).for_each(|test| say!("  takes too long, and is left out: {test}"));
     let failing: Vec<&str> = of(End::Failed).collect();

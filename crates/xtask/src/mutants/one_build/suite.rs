@@ -50,7 +50,11 @@ impl Program {
 
     /// Runs a test alone and notes the mutants that it reaches in `trace`.
     pub(super) fn trace(&self, test: &str, trace: &Path) -> Result<Traced> {
-        let _ = std::fs::remove_file(trace);
+        let file = std::fs::File::create(trace).with_context(|| trace.display().to_string())?;
+        // The first switch may be in a thread of another user.
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))?;
+        drop(file);
         let begun = Instant::now();
         let end = run(self.command().args(["--exact", test]).env("EMEND_MUTANT_TRACE", trace), LAST_MAX)?;
         let time = begun.elapsed();
@@ -200,6 +204,20 @@ mod tests {
         assert_eq!(of(&[]), "a::b a::c d");
         assert_eq!(of(&["--skip", "a::b", "--skip", "d"]), "a::c");
         assert_eq!(of(&["a::"]), "a::b a::c d");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn any_user_may_note_what_a_test_reaches() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let (file, trace) = (folder.path().join("program"), folder.path().join("trace"));
+        std::fs::write(&file, "#!/bin/sh\necho 7 >> \"$EMEND_MUTANT_TRACE\"\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let program = Program { package: "a".to_owned(), file, folder: folder.path().to_owned() };
+        let traced = program.trace("m::short", &trace).unwrap();
+        assert_eq!((traced.end, traced.reached), (End::Passed, BTreeSet::from([7])));
+        assert_eq!(trace.metadata().unwrap().permissions().mode() & 0o777, 0o666);
     }
 
     #[cfg(unix)]
