@@ -37,8 +37,10 @@ Usage: cargo xtask COMMAND
                           run every check; --fast within two minutes, --all with storms and planted faults,
                           --llama only the client with a real model, whose server is built first
   mutants [PATH] [--since REVISION] [--shard K/N]
+  mutants --one-build [PATH…] [--since REVISION]
                           change one function at a time and count the changes that tests notice; in a path, in lines
-                          that differ from a revision, or in the workspace, session, approval, line log and commit
+                          that differ from a revision, or in the workspace, session, approval, line log and commit;
+                          --one-build builds once with all changes, which takes minutes instead of hours
   eval core [--backend native | --backend browser | --record]
                           replay the recorded agents on the task set `core`, natively and in Chromium; or record again
   eval --llama            a model of 135 million parameters on the task set `small`, with free and with constrained tool

@@ -76,6 +76,52 @@ fn an_undo_that_was_undone_as_a_decision_is_not_redone_twice() {
 }
 
 #[test]
+fn a_redo_after_an_undo_was_taken_back_reverts_no_earlier_edit_of_the_user() {
+    let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
+    world.user("a.txt", "mine\ntwo\n");
+    world.agent("a.txt", Some("mine\nTWO\n")).unwrap();
+    undo(&world, &[1]);
+    block_on(world.workspace.undo()).unwrap();
+    assert_eq!((redo(&world), world.disk("a.txt")), (Err(Code::NotFound), some("mine\nTWO\n")));
+}
+
+#[test]
+fn a_redo_reaches_no_undo_before_a_later_edit() {
+    let world = World::new("//- a.txt\none\ntwo\n", Mode::Direct);
+    world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
+    undo(&world, &[1]);
+    world.workspace.begin_run();
+    world.agent("a.txt", Some("one\nTWO\n")).unwrap();
+    undo(&world, &[2]);
+    block_on(world.workspace.undo()).unwrap();
+    assert_eq!((redo(&world), world.disk("a.txt")), (Err(Code::NotFound), some("one\nTWO\n")));
+}
+
+#[test]
+fn without_a_step_of_the_user_an_undo_names_itself_as_impossible() {
+    let world = World::new("//- a.txt\none\n", Mode::Direct);
+    let check = || {
+        let error = block_on(world.workspace.undo_whole()).unwrap_err();
+        assert!(matches!(error, ReviewError::Nothing { action: "undo" }), "{error}");
+    };
+    check();
+    world.agent("a.txt", Some("ONE\n")).unwrap();
+    check();
+}
+
+#[test]
+fn a_created_file_with_a_directory_in_its_place_is_kept_until_the_directory_goes() {
+    let world = World::new("//- b.txt\nbee\n", Mode::Staged);
+    world.agent_all(&[("a.txt", Some("one\n")), ("b.txt", Some("BEE\n"))]).unwrap();
+    world.files.insert("a.txt/inner.txt", "inner\n").unwrap();
+    let undone = undo(&world, &[1]);
+    assert_eq!((undone.restored, undone.kept), (vec![path("b.txt")], vec![path("a.txt")]));
+    world.files.raw_remove(&path("a.txt"), true).unwrap();
+    let undone = undo(&world, &[1]);
+    assert_eq!((undone.restored, undone.kept), (vec![path("a.txt")], vec![]));
+}
+
+#[test]
 fn a_file_that_became_binary_is_kept_and_the_others_are_undone() {
     let texts = "//- a.txt\none\n//- b.txt\nbee\n//- c.txt\nsea\n";
     let world = World::new(texts, Mode::Direct);
@@ -102,6 +148,16 @@ fn a_file_that_became_binary_is_kept_and_the_others_are_undone() {
 #[cfg(not(target_family = "wasm"))]
 mod host_tests {
     use super::*;
+
+    #[test]
+    fn a_text_comes_back_with_its_directory_if_the_file_in_its_place_is_of_the_same_run() {
+        let world = World::new("//- d/x.txt\none\n", Mode::Direct);
+        world.agent("d/x.txt", None).unwrap();
+        world.files.raw_remove(&path("d"), true).unwrap();
+        world.agent("d", Some("mine\n")).unwrap();
+        let undone = block_on(world.workspace.preview_undo_runs(&[1])).unwrap();
+        assert_eq!((undone.restored, undone.kept), (vec![path("d"), path("d/x.txt")], vec![]));
+    }
 
     #[test]
     fn a_text_below_a_file_that_replaced_its_directory_stays_gone() {

@@ -3,10 +3,14 @@
 //! Without a path, the areas run whose faults would cost users their work. Each area runs the library tests of its crate
 //! only, in a copy of the checkout, with few cases of each property; so a score is a lower bound. `docs/mutants.md` has
 //! the latest scores and the changes that no test can notice.
+//!
+//! With `--one-build`, one build has all changes, see [`one_build`].
+
+mod one_build;
 
 use std::collections::BTreeSet;
 use std::ops::Add;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
@@ -86,24 +90,29 @@ impl Add<&Self> for Score {
 /// The arguments of the command.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Arguments {
-    path: Option<String>,
+    paths: Vec<String>,
     since: Option<String>,
     shard: Option<Shard>,
+    is_one_build: bool,
 }
 
 /// Runs the mutants of a path, of a change, or of all areas; `Ok(false)` if a mutant was missed.
 pub(crate) fn run(repo: &Repo, words: &[String]) -> Result<bool> {
-    let Arguments { path, since, shard } = parse(words)?;
-    let mut targets: Vec<Target> = match path {
-        Some(path) => vec![Target::at(&path)?],
-        None if since.is_some() => vec![Target::all_crates()],
-        None => areas(),
+    let Arguments { paths, since, shard, is_one_build } = parse(words)?;
+    let mut targets: Vec<Target> = match &paths[..] {
+        [] if since.is_some() && !is_one_build => vec![Target::all_crates()],
+        [] => areas(),
+        paths if is_one_build => paths.iter().map(|path| Target::in_area(path)).collect::<Result<_>>()?,
+        paths => paths.iter().map(|path| Target::at(path)).collect::<Result<_>>()?,
     };
     if let Some(revision) = &since {
         let diff = stdout_of(command("git", repo.root()).args(["diff", revision, "--", "crates"]))?;
         targets.iter_mut().for_each(|target| target.diff = Some(diff.clone()));
     }
-    let scores = run_targets(repo, &targets, shard)?;
+    let scores = match is_one_build {
+        true => one_build::run(repo, &targets)?,
+        false => run_targets(repo, &targets, shard)?,
+    };
     Ok(scores.iter().all(|score| score.missed == 0))
 }
 
@@ -119,10 +128,14 @@ fn parse(words: &[String]) -> Result<Arguments> {
         match word.as_str() {
             "--since" => arguments.since = Some(words.next().context("--since needs a revision")?.clone()),
             "--shard" => arguments.shard = Some(parse_shard(words.next().map_or("", String::as_str))?),
+            "--one-build" => arguments.is_one_build = true,
             option if option.starts_with('-') => bail!("unknown argument `{option}`"),
-            path => arguments.path = Some(path.to_owned()),
+            path => arguments.paths.push(path.to_owned()),
         }
     }
+    let Arguments { paths, shard, is_one_build, .. } = &arguments;
+    ensure!(*is_one_build || paths.len() < 2, "only --one-build takes more than one path");
+    ensure!(!is_one_build || shard.is_none(), "--one-build takes no --shard");
     Ok(arguments)
 }
 
@@ -137,6 +150,8 @@ fn parse_shard(text: &str) -> Result<Shard> {
 /// Sources to change.
 struct Target {
     name: String,
+    /// The directory below `src` that the tests of the area share; empty if there is none.
+    module: String,
     globs: Vec<String>,
     /// Arguments for the test harness.
     tests: &'static [&'static str],
@@ -150,20 +165,40 @@ impl Target {
         let known = CRATES.iter().any(|name| path.strip_prefix("crates/").is_some_and(|path| path.starts_with(name)));
         ensure!(known, "{path} is not below crates/NAME with NAME one of {}", CRATES.join(", "));
         let glob = if path.ends_with(".rs") { path.to_owned() } else { format!("{path}/**") };
-        Ok(Self { name: path.to_owned(), globs: vec![glob], tests: &[], diff: None })
+        Ok(Self { name: path.to_owned(), module: module_of(path), globs: vec![glob], tests: &[], diff: None })
+    }
+
+    /// Returns the area at a path, or a path in an area with the tests of that area.
+    fn in_area(path: &str) -> Result<Self> {
+        let mut target = Self::at(path)?;
+        if let Some((name, area, tests)) = AREAS.into_iter().find(|(_, area, _)| Path::new(path).starts_with(area)) {
+            target.tests = tests;
+            if Path::new(path) == Path::new(area) {
+                target.name = name.to_owned();
+            }
+        }
+        Ok(target)
     }
 
     fn all_crates() -> Self {
         let globs = CRATES.iter().map(|name| format!("crates/{name}/src/**")).collect();
-        Self { name: "change".to_owned(), globs, tests: &[], diff: None }
+        Self { name: "change".to_owned(), module: String::new(), globs, tests: &[], diff: None }
     }
 }
 
 fn areas() -> Vec<Target> {
     let areas = AREAS.into_iter();
-    areas
-        .map(|(name, path, tests)| Target { name: name.into(), globs: vec![format!("{path}/**")], tests, diff: None })
-        .collect()
+    let target = |(name, path, tests): (&str, &str, _)| {
+        let (name, globs) = (name.to_owned(), vec![format!("{path}/**")]);
+        Target { name, module: module_of(path), globs, tests, diff: None }
+    };
+    areas.map(target).collect()
+}
+
+/// Returns the first module of a path in a crate.
+fn module_of(path: &str) -> String {
+    let module = path.split('/').skip_while(|part| *part != "src").nth(1).unwrap_or_default();
+    module.trim_end_matches(".rs").to_owned()
 }
 
 fn run_targets(repo: &Repo, targets: &[Target], shard: Option<Shard>) -> Result<Vec<Score>> {
@@ -262,9 +297,11 @@ mod tests {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let parsed = parse(&words("crates/emend-edit/src --since main --shard 1/8")).unwrap();
         let shard = Some(Shard { index: 1, count: 8 });
-        let (path, since) = (Some("crates/emend-edit/src".to_owned()), Some("main".to_owned()));
-        assert_eq!(parsed, Arguments { path, since, shard });
-        for wrong in ["--shard 8/8", "--shard 1", "--since", "--fast"] {
+        let (paths, since) = (words("crates/emend-edit/src"), Some("main".to_owned()));
+        assert_eq!(parsed, Arguments { paths, since, shard, is_one_build: false });
+        let parsed = parse(&words("--one-build a b")).unwrap();
+        assert_eq!(parsed, Arguments { paths: words("a b"), is_one_build: true, ..Arguments::default() });
+        for wrong in ["--shard 8/8", "--shard 1", "--since", "--fast", "a b", "--one-build --shard 1/8"] {
             assert!(parse(&words(wrong)).is_err(), "{wrong}");
         }
     }
@@ -278,6 +315,21 @@ mod tests {
         assert_eq!(Target::at("crates/emend-edit/src/text.rs").unwrap().globs, ["crates/emend-edit/src/text.rs"]);
         assert!(Target::at("crates/emend-wasm/src").is_err());
         assert!(Target::at("web/src").is_err());
+    }
+
+    #[test]
+    fn a_path_in_an_area_has_the_tests_of_the_area() {
+        let of = |path: &str| {
+            let Target { name, module, tests, .. } = Target::in_area(path).unwrap();
+            (name, module, tests)
+        };
+        let named = |name: &str, module: &str| (name.to_owned(), module.to_owned());
+        let (name, module) = named("line_log", "line_log");
+        assert_eq!(of("crates/emend-edit/src/line_log/"), (name, module, &["--skip", "diff::"][..]));
+        let (name, module) = named("crates/emend-agent/src/session/grants.rs", "session");
+        assert_eq!(of("crates/emend-agent/src/session/grants.rs"), (name, module, &SKIP_SEARCH[..]));
+        let (name, module) = named("crates/emend-edit/src/text.rs", "text");
+        assert_eq!(of("crates/emend-edit/src/text.rs"), (name, module, &[][..]));
     }
 
     #[test]
