@@ -444,6 +444,9 @@ impl Workspace {
             if let Some(new) = new.filter(|new| *new != old) {
                 // A staged move reaches the disk when it is accepted.
                 let was_moved = || self.state().files.get(&file.path).and_then(|entry| entry.moved_from.clone());
+                // Otherwise another file may be at the old path by now, and a file that comes back has its own mode bits.
+                #[cfg(not(target_family = "wasm"))]
+                let was_moved = || was_moved().filter(|from| staged.iter().any(|file| file.path == *from));
                 let mode_of = file.moved_from.clone().or_else(was_moved);
                 there.push(FileChange {
                     path: file.path.clone(),

@@ -270,6 +270,48 @@ fn mode_bits_noted_for_a_refused_edit_do_not_stay() {
 }
 
 #[test]
+fn a_change_that_a_later_command_put_back_is_undone_with_that_command() {
+    for (first, second) in [("rm b.bin", "cp -p ../saved b.bin"), ("printf '1\\0' > b.bin", "cp -p ../saved b.bin")] {
+        let project = Project::usual();
+        let before = project.tree();
+        fs::copy(project.path("b.bin"), project.path("../saved")).unwrap();
+        let open = project.open();
+        open.shell(first);
+        let run = open.workspace.last_run();
+        open.shell(second);
+        let later = open.workspace.last_run();
+        let request = RollbackRequest { runs: vec![run], ..RollbackRequest::default() };
+        block_on(open.workspace.rollback(&request)).unwrap();
+        check_same(&before, &project.tree());
+        // Takes away what the second command had put back.
+        block_on(open.workspace.undo_runs(&[later])).unwrap();
+        assert_ne!(difference(&before, &project.tree()), None, "{first}");
+        let undone = block_on(open.workspace.undo_runs(&[run])).unwrap();
+        let restored: Vec<&str> = undone.restored.iter().map(FilePath::as_str).collect();
+        assert_eq!(restored, ["b.bin"], "{first}");
+        check_same(&before, &project.tree());
+    }
+}
+
+#[test]
+fn a_moved_file_that_comes_back_has_its_own_mode_bits() {
+    let project = Project::usual();
+    let open = project.open();
+    let moved = |from: &str, to: &str| {
+        open.call("move_file", json!({ "from": from, "to": to, "overwrite": true })).unwrap();
+        open.workspace.last_run()
+    };
+    let first = moved("deep/er/c.txt", "new.txt");
+    moved("run.sh", "deep/er/c.txt");
+    let before = project.tree();
+    let request = RollbackRequest { runs: vec![first], ..RollbackRequest::default() };
+    block_on(open.workspace.rollback(&request)).unwrap();
+    assert_ne!(difference(&before, &project.tree()), None);
+    block_on(open.workspace.undo_whole()).unwrap();
+    check_same(&before, &project.tree());
+}
+
+#[test]
 fn an_edited_file_that_got_a_hard_link_blocks_only_itself() {
     for is_scoped in [false, true] {
         let project = Project::usual();
