@@ -96,9 +96,11 @@ mod tests {
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
     use super::*;
+    use crate::test_support::covers;
 
     #[test]
     fn a_confirmed_edit_confirms_others_except_those_that_a_rule_about_their_files_asks_about() {
+        covers("approval.policy");
         let desk = Desk::confirming_once(vec!["edit_file".to_owned()]);
         let asked = |call_id: &str, detail: Value| {
             let (call_id, tool_name) = (call_id.to_owned(), "edit_file".to_owned());
