@@ -79,6 +79,10 @@ impl ServiceHost for ProjectHost {
         )
     }
 
+    fn is_read_only(&self) -> bool {
+        self.settings.read_only.value
+    }
+
     fn default_model(&self) -> String {
         self.default_model.to_string()
     }

@@ -194,7 +194,23 @@ pub(super) fn spawn(inner: &Shared<Inner>, task: Option<Task>) {
         {
             go_on(&owned, &job.session_id).await;
         }
+        go_on_with_held_back(&owned).await;
     }));
+}
+
+/// Starts the instructions that a limit has kept from starting, as far as it allows that now.
+pub(super) async fn go_on_with_held_back(inner: &Shared<Inner>) {
+    let held_back = inner.held_back.lock().clone();
+    for id in held_back {
+        let session = inner.session(&id).await;
+        match session {
+            Ok(session) if is_stopped(inner, &session).await.is_ok_and(|is_stopped| !is_stopped) => {
+                go_on(inner, &id).await;
+            }
+            // The user decides how to go on, or the session is gone.
+            _ => drop(inner.held_back.lock().remove(&id)),
+        }
+    }
 }
 
 /// Returns whether the last job of a session was cancelled or ended with its process: then the user decides how to go on.
@@ -220,8 +236,16 @@ pub(super) async fn start_waiting(inner: &Shared<Inner>) -> ApiResult<()> {
 ///
 /// Returns the job that has started.
 pub(super) async fn go_on(inner: &Shared<Inner>, session_id: &str) -> Option<String> {
-    match next_follow_up(inner, session_id).await {
+    let next = next_follow_up(inner, session_id).await;
+    let is_held_back = matches!(&next, Err(error) if error.code == Code::LimitReached);
+    let was_held_back = match is_held_back {
+        true => !inner.held_back.lock().insert(session_id.to_owned()),
+        false => inner.held_back.lock().remove(session_id),
+    };
+    match next {
         Ok(started) => started.map(|job| job.job_id),
+        // It was told before.
+        Err(_) if is_held_back && was_held_back => None,
         // Another request was faster: the instruction starts after it.
         Err(error) if error.code == Code::Busy => None,
         Err(error) => {
@@ -478,7 +502,7 @@ pub(super) async fn first_message(
     for row in &session.context_rows {
         let content = match (&row.content, &row.file_path) {
             (Some(content), _) => content.clone(),
-            (None, Some(path)) => match inner.workspace.text(path).await {
+            (None, Some(path)) => match inner.text_for_agent(session, path).await {
                 Ok(Some(text)) => lines_of(&text, row.start_line, row.end_line),
                 Ok(None) => "(this file does not exist)".to_owned(),
                 Err(error) => format!("(this file cannot be read: {error})"),

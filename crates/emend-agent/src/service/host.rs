@@ -48,6 +48,11 @@ pub trait ServiceHost: MaybeSend + MaybeSync {
         None
     }
 
+    /// Returns whether agents may not change files. Sessions then get no tools that edit.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
     /// Returns the name of the model of sessions that name none.
     fn default_model(&self) -> String;
 

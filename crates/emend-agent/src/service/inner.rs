@@ -1,6 +1,6 @@
 //! The state that the operations of a service share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use emend_llm::runtime::Mutex;
 use emend_llm::{Clock, Random, Shared};
@@ -46,6 +46,8 @@ pub(super) struct Inner {
     /// Number of running jobs.
     pub(super) n_running: Mutex<u64>,
     pub(super) is_closing: Mutex<bool>,
+    /// Sessions whose next instruction a limit keeps from starting.
+    pub(super) held_back: Mutex<BTreeSet<String>>,
 }
 
 impl Inner {

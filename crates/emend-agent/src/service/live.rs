@@ -14,7 +14,7 @@ use super::provider_step::{Observed, StepLog};
 use super::records::{JobRecord, SessionRecord, ToolSet, WorkMode};
 use super::slot::{Agent, Slot};
 use super::store::{Commit, Committed};
-use crate::approval::{Action, Approver, Rule, ToolEffect};
+use crate::approval::{Action, Approver, READ_FILE, Rule, ToolEffect};
 use crate::error_code::Code;
 use crate::session::{EditGate, Session};
 use crate::tools::{CANVAS_INSTRUCTIONS, PROJECT_INSTRUCTIONS, canvas_tools, project_tools};
@@ -173,6 +173,24 @@ impl Inner {
         Ok(())
     }
 
+    /// Returns a text as the agent of a session sees it: rules may hide the file from it.
+    pub(super) async fn text_for_agent(&self, session: &SessionRecord, path: &str) -> ApiResult<Option<String>> {
+        let (routes, gate): (Shared<RouteLog>, Shared<EditGate>) = Default::default();
+        let workspace = Shared::clone(&self.workspace);
+        let plan = AgentPlan { session, workspace, routes, gate, limits: &self.limits };
+        let options = self.host.session(plan)?.options();
+        let options = options.map_err(|error| ApiError::new(Code::Configuration, error.to_string()))?;
+        let mut policy = options.config.policy.hiding_secrets();
+        if self.workspace.environment().ignores_case() {
+            policy = policy.ignoring_case();
+        }
+        let hidden = policy.hidden(options.tools.tool_names().tool(READ_FILE));
+        if hidden.is_empty() {
+            return Ok(self.workspace.text(path).await?);
+        }
+        Ok(self.workspace.hiding(hidden).text(path).await?)
+    }
+
     /// Returns the agent of a session; opens it if necessary, with its conversation so far.
     pub(super) async fn agent(&self, record: &SessionRecord) -> ApiResult<Agent> {
         self.agent_under(record, None).await
@@ -221,6 +239,7 @@ impl Inner {
             options.tools = project_tools(self.limits.of_project_tools());
             options.config.base_prompt = Some(PROJECT_INSTRUCTIONS.to_owned());
         }
+        let host_limits = (options.config.max_tool_calls, options.config.max_schema_retries);
         let has_canvas = record.canvas.tools && self.check_canvas().is_ok();
         if has_canvas {
             for tool in canvas_tools(&workspace_of_canvas, record.canvas.enforce_lease) {
@@ -228,6 +247,10 @@ impl Inner {
             }
             let own = options.config.instructions.take().map(|text| format!("{text}\n\n")).unwrap_or_default();
             options.config.instructions = Some(own + CANVAS_INSTRUCTIONS);
+        }
+        if self.host.is_read_only() {
+            // Also the tools of the service.
+            options.tools = options.tools.filtered(|tool| tool.effect() != ToolEffect::Writes);
         }
         let edits = options.tools.filtered(|tool| tool.effect() == ToolEffect::Writes);
         let writers: Vec<String> = edits.names().map(str::to_owned).collect();
@@ -254,7 +277,7 @@ impl Inner {
         session.restore_grants(record.grants.clone());
         gate.watch(&session);
         let notes = has_canvas.then(Shared::default);
-        let agent = Agent { session, desk, routes, steps, notes, mode };
+        let agent = Agent { session, desk, routes, steps, notes, mode, host_limits };
         *slot.agent.lock() = Some(agent.clone());
         Ok(agent)
     }

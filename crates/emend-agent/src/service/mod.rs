@@ -146,6 +146,7 @@ impl Service {
                 purged_at: Default::default(),
                 n_running: Default::default(),
                 is_closing: Default::default(),
+                held_back: Default::default(),
             }),
         }
     }
@@ -154,7 +155,13 @@ impl Service {
     ///
     /// An operation with `is_stream` is answered by [`events`](Self::events) instead.
     pub async fn handle(&self, request: ApiRequest) -> ApiResponse {
-        match handlers::handle(&self.inner, &request).await {
+        let response = handlers::handle(&self.inner, &request).await;
+        // A decision can free a place for the next job.
+        let is_held_back = !self.inner.held_back.lock().is_empty();
+        if is_held_back && request.method != Method::Get {
+            driver::go_on_with_held_back(&self.inner).await;
+        }
+        match response {
             Ok(response) => response,
             Err(error) => error.response(),
         }

@@ -155,7 +155,10 @@ async fn open(inner: &Shared<Inner>, task: &Task) -> ApiResult<Option<Opened>> {
             max.saturating_sub(n_done).max(1)
         }
     };
-    let max_schema_retries = inner.limits.max_schema_retries;
+    // The lower limit holds; 0 stands for none.
+    let lower = |one: u64, other: u64| if one == 0 || other == 0 { one.max(other) } else { one.min(other) };
+    let calls_left = lower(calls_left, agent.host_limits.0);
+    let max_schema_retries = lower(inner.limits.max_schema_retries, agent.host_limits.1);
     agent.session.configure(|config| {
         config.run_budget = budget;
         config.max_tool_calls = calls_left;

@@ -40,6 +40,8 @@ pub(super) struct Agent {
     pub(super) notes: Option<Shared<CanvasNotes>>,
     /// Mode for which it was opened.
     pub(super) mode: (WorkMode, bool),
+    /// The host's maximum number of tool calls of a run, and of rounds of invalid arguments; 0 for no limit.
+    pub(super) host_limits: (u64, u64),
 }
 
 /// A job that runs in this process.

@@ -11,7 +11,7 @@ use emend_edit::line_log::{
 use emend_edit::line_log::{ChangeOp, LoggedChange};
 
 use super::error::WorkspaceError;
-use super::review::{Review, ReviewError, ReviewFile, ReviewHunk, n_pending};
+use super::review::{Review, ReviewError, ReviewFile, ReviewHunk, n_pending, run_names};
 use super::state::{Entry, Workspace};
 use super::steps::{Step, StepKind};
 use crate::environment::FilePath;
@@ -319,6 +319,44 @@ impl Workspace {
         let file = state.files.iter().find(|(_, entry)| entry.number.to_string() == number).ok_or_else(unknown)?;
         let changes = HunkId::from(hunk).changes().ok_or_else(unknown)?;
         Ok((file.0.clone(), changes))
+    }
+}
+
+impl Workspace {
+    /// Returns whether a hunk of `runs` still is pending, at least in part. `None` if its id is unknown, if it is of another run,
+    /// or if a part of it was rejected and nothing of it is pending.
+    #[must_use]
+    pub fn is_hunk_pending(&self, hunk_id: &str, runs: &[u64]) -> Option<bool> {
+        let (path, changes) = self.changes_of(hunk_id).ok()?;
+        let state = self.state();
+        let log = &state.files.get(&path)?.log;
+        let changes = log.changes_of(&HunkId::of(&changes)).ok()?;
+        let runs = run_names(runs);
+        let mut statuses = Vec::with_capacity(changes.len());
+        for change in changes {
+            let change = log.change(change).filter(|change| change.origin == Origin::Agent)?;
+            statuses.push(runs.contains(&change.meta.run).then_some(change.status)?);
+        }
+        match statuses.contains(&Status::Pending) {
+            true => Some(true),
+            false => statuses.iter().all(|status| *status == Status::Accepted).then_some(false),
+        }
+    }
+
+    /// Returns whether two hunks have a change in common.
+    pub(crate) fn share_changes(&self, hunk_id: &str, other_id: &str) -> bool {
+        let resolved = |id: &str| {
+            let (path, changes) = self.changes_of(id).ok()?;
+            let state = self.state();
+            let changes = state.files.get(&path)?.log.changes_of(&HunkId::of(&changes)).ok()?;
+            Some((path, changes))
+        };
+        match (resolved(hunk_id), resolved(other_id)) {
+            (Some((path, changes)), Some((other, others))) => {
+                path == other && changes.iter().any(|id| others.contains(id))
+            }
+            _ => false,
+        }
     }
 }
 

@@ -33,6 +33,7 @@ pub(super) async fn apply(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRes
         return Err(ApiError::new(Code::Conflict, message).with_data(json!({ "status": job.status })));
     }
     let applying = check_hunks(inner, &job, &wanted)?;
+    wanted.accepted_hunk_ids.clone_from(&applying.accepted);
     let data = json!({ "accepted_hunk_ids": wanted.accepted_hunk_ids });
     inner
         .change_job(&job.job_id, |_, job, changes| {
@@ -98,29 +99,34 @@ impl Inner {
     }
 }
 
-/// Checks that the hunks are pending hunks of the job, and that the review is the one that the user saw. Returns the
-/// pending hunks.
+/// Checks that the hunks are hunks of the job, and that the review is the one that the user saw. Returns the pending hunks.
+///
+/// An id stays valid after the review has changed: after a decision on a part of its hunk, or when hunks were joined or cut. A
+/// hunk that is accepted by now is left out.
 fn check_hunks(inner: &Inner, job: &JobRecord, wanted: &ApplyRequest) -> ApiResult<Applying> {
     let review = inner.review(Some(&job.runs));
     let known: Vec<&String> = review.files.iter().flat_map(|file| &file.hunks).map(|hunk| &hunk.hunk_id).collect();
-    let accepted = wanted.accepted_hunk_ids.clone();
-    if let Some(unknown) = accepted.iter().find(|id| !known.contains(id)) {
-        return Err(ApiError::unknown("pending hunk", unknown));
-    }
-    let others = known.into_iter().filter(|id| !accepted.contains(id)).cloned().collect();
     let seen = wanted.review_revision;
     let is_newer = |file: &crate::service::review_body::ReviewFileBody| {
         let path = FilePath::clean(&file.file_path);
         seen.is_some_and(|seen| path.is_some_and(|path| inner.workspace.revision_of(&path) > seen))
     };
-    match review.files.iter().find(|file| is_newer(file)) {
-        None => Ok(Applying { accepted, others }),
-        Some(file) => {
-            let message = format!("{} changed after this review; look at it again", file.file_path);
-            let data = json!({ "file_path": file.file_path, "revision": review.revision });
-            Err(ApiError::new(Code::Stale, message).with_data(data))
+    if let Some(file) = review.files.iter().find(|file| is_newer(file)) {
+        let message = format!("{} changed after this review; look at it again", file.file_path);
+        let data = json!({ "file_path": file.file_path, "revision": review.revision });
+        return Err(ApiError::new(Code::Stale, message).with_data(data));
+    }
+    let mut accepted = Vec::new();
+    for id in &wanted.accepted_hunk_ids {
+        match inner.workspace.is_hunk_pending(id, &job.runs) {
+            Some(true) => accepted.push(id.clone()),
+            Some(false) => {}
+            None => return Err(ApiError::unknown("pending hunk", id)),
         }
     }
+    let is_accepted = |id: &str| accepted.iter().any(|accepted| inner.workspace.share_changes(accepted, id));
+    let others = known.into_iter().filter(|id| !is_accepted(id)).cloned().collect();
+    Ok(Applying { accepted, others })
 }
 
 /// Reports a conflict, and starts a re-run unless there were too many. Returns the error for the caller.

@@ -38,7 +38,8 @@ pub(super) async fn add(inner: &Inner, id: &str, request: &ApiRequest) -> ApiRes
     if wanted.start_line == 0 || wanted.end_line < wanted.start_line {
         return Err(ApiError::new(Code::InvalidArgument, "lines count from 1, and end_line is not before start_line"));
     }
-    let text = inner.workspace.text(&wanted.file_path).await?;
+    // The model gets the lines with the comment.
+    let text = inner.text_for_agent(&inner.session(id).await?, &wanted.file_path).await?;
     let text = text.ok_or_else(|| ApiError::unknown("file", &wanted.file_path))?;
     let snippet = lines_of(&text, Some(wanted.start_line), Some(wanted.end_line));
     if snippet.is_empty() {

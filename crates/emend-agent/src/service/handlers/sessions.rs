@@ -92,7 +92,8 @@ pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<SessionSnapshot> {
         Some(id) => inner.store.job(id).await?,
         None => None,
     };
-    let runs: Vec<u64> = inner.store.jobs(id).await?.into_iter().flat_map(|job| job.runs).collect();
+    let runs = inner.store.jobs(id).await?.into_iter().flat_map(|job| job.runs);
+    let runs: Vec<u64> = runs.chain(session.canvas_runs.iter().copied()).collect();
     let files = inner.pending_files(&runs);
     let pending_review =
         if files.is_empty() { Value::Null } else { json!({ "files": files, "revision": inner.workspace.revision() }) };

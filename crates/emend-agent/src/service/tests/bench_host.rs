@@ -20,8 +20,8 @@ use crate::service::{
     AgentPlan, ApiRequest, ApiResult, MemServiceStore, Method, Reading, Service, ServiceHost, ServiceLimits,
     ServiceParts, ServiceStore,
 };
-use crate::session::SessionBuilder;
 use crate::session::tests::{Answer, events_of};
+use crate::session::{SessionBuilder, SessionOptions};
 use crate::store::{MemStore, Store};
 use crate::test_support::Interleaved;
 use crate::tool::Tool;
@@ -109,6 +109,8 @@ struct OfflineHost {
     other: Mutex<Option<Shared<dyn Provider>>>,
     /// A tool for sessions with the model `other`.
     tool: Mutex<Option<Shared<dyn Tool>>>,
+    /// The host's maximum number of tool calls, and whether it is read-only.
+    settings: Mutex<(u64, bool)>,
 }
 
 impl ServiceHost for OfflineHost {
@@ -144,6 +146,14 @@ impl ServiceHost for OfflineHost {
         }
         let provider = Shared::new(emend_offline::provider(emend_offline::Options::default()));
         Ok(SessionBuilder::new(provider, emend_offline::MODEL, workspace, random).offline(true))
+    }
+
+    fn adjust(&self, options: &mut SessionOptions) {
+        options.config.max_tool_calls = self.settings.lock().0;
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.settings.lock().1
     }
 
     fn default_model(&self) -> String {
@@ -275,6 +285,11 @@ impl Bench {
             None => Service::new(parts),
         };
         Self { service, disk, host, limits }
+    }
+
+    /// Sets the host's maximum number of tool calls, and whether it is read-only.
+    pub(super) fn set_host(&self, max_tool_calls: u64, is_read_only: bool) {
+        *self.host.settings.lock() = (max_tool_calls, is_read_only);
     }
 
     /// Lets sessions with the model `other` use a provider.
