@@ -175,6 +175,24 @@ fn undone_and_redone_entries_that_a_crash_lost_are_taken_back() {
 }
 
 #[test]
+fn a_redo_that_a_crash_lost_leaves_nothing_to_undo() {
+    let mut log = LineLog::new(Some("a\n"));
+    type_in(&mut log, "a\nb\n");
+    log.undo(Origin::User, 1).unwrap();
+    log.mark_saved();
+    log.redo(Origin::User, 2).unwrap();
+    log.mark_saved();
+    log.after_crash(Some("a\n"), meta("disk"));
+    assert_eq!(log.undo(Origin::User, 3), None);
+    // It is redone and undone once.
+    log.redo(Origin::User, 4).unwrap();
+    assert_eq!(log.redo(Origin::User, 5), None);
+    log.undo(Origin::User, 6).unwrap();
+    assert_eq!(log.undo(Origin::User, 7), None);
+    check_texts(&log, "a\n", "a\n");
+}
+
+#[test]
 fn an_acceptance_whose_undo_a_crash_lost_can_be_undone_again() {
     let mut log = LineLog::new(Some("a\n"));
     let ids = propose(&mut log, "b\n");
