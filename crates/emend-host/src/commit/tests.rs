@@ -3,6 +3,8 @@
 #[cfg(target_os = "linux")]
 mod errors;
 #[cfg(target_os = "linux")]
+mod obstructed;
+#[cfg(target_os = "linux")]
 mod refusals;
 
 use std::collections::BTreeMap;

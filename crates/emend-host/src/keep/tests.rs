@@ -38,6 +38,8 @@ mod redone;
 mod retried;
 #[cfg(target_os = "linux")]
 mod staged;
+mod turns;
+mod undone;
 #[cfg(target_os = "linux")]
 mod unkept;
 #[cfg(target_os = "linux")]

@@ -175,6 +175,23 @@ fn undone_and_redone_entries_that_a_crash_lost_are_taken_back() {
 }
 
 #[test]
+fn a_redo_that_a_crash_lost_leaves_nothing_to_undo() {
+    let mut log = LineLog::new(Some("a\n"));
+    let ids = propose(&mut log, "b\n");
+    log.accept(&ids, Origin::User, 1).unwrap();
+    log.undo(Origin::User, 2).unwrap();
+    log.mark_saved();
+    log.redo(Origin::User, 3).unwrap();
+    log.mark_saved();
+    log.after_crash(Some("a\n"), meta("disk"));
+    assert_eq!(log.pending(), ids);
+    // Another program accepts the change by writing its text, which is no step of the user.
+    log.external(Some("b\n"), meta("disk"));
+    assert_eq!((log.pending(), log.undo(Origin::User, 4)), (vec![], None));
+    check_texts(&log, "b\n", "b\n");
+}
+
+#[test]
 fn an_acceptance_whose_undo_a_crash_lost_can_be_undone_again() {
     let mut log = LineLog::new(Some("a\n"));
     let ids = propose(&mut log, "b\n");

@@ -9,7 +9,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 use super::plain::Plain;
 use super::properties::{check, count};
 use super::steps::{base, history, play};
-use super::{meta, propose, type_in};
+use super::{check_texts, meta, propose, type_in};
 use crate::line_log::history::StatusChange;
 use crate::line_log::{Action, ChangeId, ChangeMeta, DependentsPolicy, HunkQuery, LineLog, LoadError, Origin, Status};
 use crate::test_support::FEW_CASES;
@@ -170,6 +170,27 @@ fn the_last_change_alone_is_rejected_if_the_lines_of_the_one_before_are_restored
     let ids: Vec<ChangeId> = log.changes().filter(|change| change.status.is_on()).map(|change| change.id).collect();
     log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, 0).unwrap();
     assert_eq!(log.visible_text().as_deref(), Some("zero\n"));
+}
+
+#[test]
+fn lines_of_a_pending_change_stay_on_the_disk_if_another_program_restores_them() {
+    let mut log = LineLog::new(Some("one\n"));
+    propose(&mut log, "two\n");
+    log.write(Origin::Agent, meta("direct"), "three\n", Status::Accepted);
+    log.mark_saved();
+    check_texts(&log, "three\n", "three\n");
+    log.external(Some("two\n"), meta("disk"));
+    check_texts(&log, "two\n", "two\n");
+}
+
+#[test]
+fn a_proposal_over_another_one_is_taken_back_alone_if_the_user_restores_its_lines() {
+    let mut log = LineLog::new(Some("one\n"));
+    let first = propose(&mut log, "two\n");
+    propose(&mut log, "three\n");
+    type_in(&mut log, "two\n");
+    assert_eq!(log.pending(), first);
+    check_texts(&log, "two\n", "one\n");
 }
 
 #[test]

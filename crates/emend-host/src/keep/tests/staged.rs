@@ -1,10 +1,11 @@
-//! Changes of the index of a git repository alone.
+//! Changes of the index of a git repository alone, and texts of commands that run in a copy.
 
 use std::process::Command;
 
+use emend_agent::workspace::Mode;
 use serde_json::json;
 
-use super::Project;
+use super::{Project, check_same};
 
 #[test]
 fn what_a_command_stages_alone_is_undone() {
@@ -40,4 +41,26 @@ fn what_a_command_stages_alone_is_undone() {
         assert_eq!((undone.blocked, undone.kept), (vec![], vec![]), "{command}");
         assert_eq!(status(), before, "{command}");
     }
+}
+
+#[test]
+fn a_text_that_a_command_aside_writes_in_the_place_of_a_directory_is_discarded() {
+    let project = Project::usual();
+    let before = project.tree();
+    let open = project.open_in(Mode::Staged);
+    let data = open.shell("rm -r deep; echo file > deep; echo x >> a.txt");
+    assert_eq!(data["changed"], json!(["a.txt", "deep/er/c.txt"]));
+    assert_eq!(data["discarded"], json!(["deep"]));
+    check_same(&before, &project.tree());
+}
+
+#[test]
+fn a_command_aside_fails_if_the_user_has_put_a_file_in_the_place_of_its_text_that_is_too_large() {
+    let project = Project::usual();
+    let open = project.open_in(Mode::Staged);
+    // The path of the project, in a form that is not replaced by that of the copy.
+    let root = project.root().display().to_string().replace('e', "''e");
+    let command = format!("truncate -s 100M $(dirname {root}/x)/new.txt; echo file > new.txt");
+    let error = open.call("shell", json!({ "command": command, "timeout_ms": 60_000 })).unwrap_err();
+    assert_eq!(error.code.as_str(), "limit_reached", "{}", error.message);
 }
