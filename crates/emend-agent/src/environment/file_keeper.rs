@@ -187,6 +187,11 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the paths that were directories before the first command of `runs` that changed them.
     fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath>;
 
+    /// Returns run and time, in milliseconds since 1970, of the last change of each path in `undo.logged` that has made a text of
+    /// something else, such as a link, and that the undo has not taken back yet. No line log holds it. Edits before it are
+    /// undone after it.
+    fn last_unlogged(&self, undo: &KeptUndo) -> BTreeMap<FilePath, (u64, u64)>;
+
     /// Returns the number of recorded changes in each ignored directory by commands of `runs`; with `only_live`, only by
     /// commands that are in effect. [`runs`](Self::runs) and [`preview`](Self::preview) do not name these paths.
     fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize>;

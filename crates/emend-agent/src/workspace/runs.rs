@@ -149,7 +149,11 @@ impl Workspace {
         #[cfg(not(target_family = "wasm"))]
         kept.last_edits.extend(kept.logged.iter().filter_map(|path| Some((path.clone(), self.last_edit(path, runs)?))));
         let first = self.undo_kept(&kept, UndoStep::BeforeLogs).await?;
-        let TakenBack { mut undone, logs } = self.taken_back(runs, None).await?;
+        #[cfg(not(target_family = "wasm"))]
+        let since = self.last_unlogged(&kept);
+        #[cfg(target_family = "wasm")]
+        let since = BTreeMap::new();
+        let TakenBack { mut undone, logs } = self.taken_back_since(runs, None, &since).await?;
         let step = Step { runs: runs.to_vec(), ..Step::new(undone.restored.clone()) };
         let saved = self.save_permitted(logs, true, step).await;
         let refused = saved.map_err(|error| if first.restored.is_empty() { error } else { partly(error) })?;
@@ -210,8 +214,9 @@ impl Workspace {
             let turn = set_of(found.iter().filter(|path| left.contains(*path)).cloned());
             restored.extend(found);
             let mut logs = Vec::new();
+            let since = self.last_unlogged(&KeptUndo { logged: turn.clone(), ..kept.clone() });
             for path in &turn {
-                let taken = self.taken_back(&kept.runs, Some(path)).await?;
+                let taken = self.taken_back_since(&kept.runs, Some(path), &since).await?;
                 undone.kept.retain(|kept| kept != path);
                 undone.kept.extend(taken.undone.kept);
                 logs.extend(taken.logs);
@@ -339,7 +344,25 @@ impl Workspace {
         self.keeper().map(|keeper| keeper.directories_before(runs)).unwrap_or_default()
     }
 
+    /// Returns the last changes of commands that keep the line logs from undoing older edits now.
+    #[cfg(not(target_family = "wasm"))]
+    fn last_unlogged(&self, kept: &KeptUndo) -> BTreeMap<FilePath, (u64, u64)> {
+        self.keeper().map(|keeper| keeper.last_unlogged(kept)).unwrap_or_default()
+    }
+
     async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
+        self.taken_back_since(runs, path, &BTreeMap::new()).await
+    }
+
+    /// Returns the logs after undoing runs. Of a file in `since`, only edits after that run and time are undone.
+    async fn taken_back_since(
+        &self,
+        runs: &[u64],
+        path: Option<&FilePath>,
+        since: &BTreeMap<FilePath, (u64, u64)>,
+    ) -> Result<TakenBack, WorkspaceError> {
+        #[cfg(target_family = "wasm")]
+        let _ = since;
         // Other files are not even read: they may have become binary files or directories.
         let known = self.logged(runs);
         #[cfg(not(target_family = "wasm"))]
@@ -363,6 +386,12 @@ impl Workspace {
             let (kept, ids): (Vec<ChangeId>, Vec<ChangeId>) = log
                 .changes()
                 .filter(|change| {
+                    #[cfg(not(target_family = "wasm"))]
+                    if let Some(since) = since.get(&path)
+                        && change.meta.run.parse().is_ok_and(|run: u64| (run, change.meta.at_ms) <= *since)
+                    {
+                        return false;
+                    }
                     change.origin == Origin::Agent && runs.contains(&change.meta.run) && change.status.is_on()
                 })
                 .map(|change| change.id)
@@ -463,7 +492,15 @@ fn overwritten_by_user(log: &LineLog) -> BTreeSet<ChangeId> {
         .filter(|change| of_others(change) && change.deleted_lines > 0)
         .flat_map(|change| change.deps)
         .collect();
-    let created = log.changes().filter(|change| of_others(change) && change.op == ChangeOp::Create).last();
+    let created = log.changes().filter(|change| of_others(change) && change.op == ChangeOp::Create);
+    // A file that came back with the text from before its deletion replaces nothing.
+    #[cfg(not(target_family = "wasm"))]
+    let created = created.filter(|created| {
+        let made = |entry: &&LogEntry| entry.set.iter().any(|set| set.change == created.id);
+        let switches_off = |entry: &LogEntry| entry.set.iter().any(|set| set.from.is_on() && !set.to.is_on());
+        created.inserted_lines > 0 || !log.entries().iter().find(made).is_some_and(switches_off)
+    });
+    let created = created.last();
     if let Some(created) = created {
         overwritten.extend(log.changes().map(|change| change.id).filter(|id| *id < created.id));
     }

@@ -266,6 +266,14 @@ impl Keeper {
         self.with(files, |loaded| Ok(loaded.record.directories_before(runs))).unwrap_or_default()
     }
 
+    /// Returns run and time of the last change of each path that has made it a text and that is not in its line log.
+    pub(crate) fn last_unlogged(&mut self, files: &RootFiles, undo: &KeptUndo) -> BTreeMap<FilePath, (u64, u64)> {
+        if self.only_reads || !self.directory.exists() {
+            return BTreeMap::new();
+        }
+        self.with(files, |loaded| Ok(loaded.last_unlogged(undo))).unwrap_or_default()
+    }
+
     /// Returns the number of changes in each ignored directory. There are none if the data cannot be loaded.
     pub(crate) fn ignored(&mut self, files: &RootFiles, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {
         if !self.directory.exists() {

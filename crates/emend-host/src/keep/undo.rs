@@ -1,7 +1,7 @@
 //! Undo of the recorded changes of commands, around the part of the line logs.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use emend_agent::environment::{FilePath, KeptRestored, KeptUndo, UndoStep};
@@ -41,6 +41,31 @@ impl Loaded {
             }
         };
         self.append(Line::Switching(Switching { commands, is_on: false, n_steps, states }))
+    }
+
+    /// Returns run and time of the last change of each path that has made it a text, that no line log holds and that is not
+    /// undone yet. The log takes that text for one of another program.
+    pub(super) fn last_unlogged(&self, KeptUndo { runs, logged, .. }: &KeptUndo) -> BTreeMap<FilePath, (u64, u64)> {
+        let mut last: BTreeMap<FilePath, (u64, u64)> = BTreeMap::new();
+        for number in self.commands_of(runs, logged) {
+            let Some(recorded) = self.record.commands.get(number) else { continue };
+            let is_left = |change: &&Change| {
+                let is_done = |undoing: &Undoing| undoing.done.contains(&(number, change.path.clone()));
+                // A log does not read anything else.
+                let is_text = change.after.as_ref().is_some_and(|after| after.content.is_text());
+                logged.contains(&change.path)
+                    && is_text
+                    && recorded.is_live(&change.path)
+                    && !change.keeps_content()
+                    && !recorded.is_in_log(change, logged)
+                    && !self.undoing.as_ref().is_some_and(is_done)
+            };
+            for change in recorded.changes.iter().filter(is_left) {
+                let known = last.entry(change.path.clone()).or_default();
+                *known = (*known).max((recorded.run, recorded.at_ms));
+            }
+        }
+        last
     }
 
     /// Returns the commands of an undo that has begun; otherwise those that it would undo.

@@ -83,6 +83,10 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).runs(&self.files)
     }
 
+    fn last_unlogged(&self, undo: &KeptUndo) -> BTreeMap<FilePath, (u64, u64)> {
+        lock(&self.keeper).last_unlogged(&self.files, undo)
+    }
+
     fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {
         lock(&self.keeper).ignored(&self.files, runs, only_live)
     }

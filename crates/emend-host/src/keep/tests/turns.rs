@@ -306,3 +306,45 @@ fn a_hard_rollback_takes_an_edit_back_after_a_directory_in_its_place_has_lost_it
     check_same(&before, &project.tree());
     assert_eq!(done.kept, []);
 }
+
+#[test]
+fn edits_before_and_after_commands_that_made_the_text_something_else_are_undone() {
+    let delete = json!({ "patch": "*** Begin Patch\n*** Delete File: key\n*** End Patch" });
+    for between in ["printf 'b\\0' > key", "rm key; ln -s a.txt key", "rm key; mkdir key"] {
+        for has_last in [true, false] {
+            let project = Project::usual();
+            let before = project.tree();
+            let open = project.open();
+            open.call("read_file", json!({ "file_path": "key" })).unwrap();
+            open.call("apply_patch", delete.clone()).unwrap();
+            write(&open, "key", "new\n");
+            open.shell(between);
+            open.shell("rm -r key; echo x > key");
+            if has_last {
+                edit(&open, "key", "x", "y");
+            }
+            let changed = project.tree();
+            let undone = undo(&open);
+            assert_eq!((undone.kept, undone.blocked), (vec![], vec![]), "{between} {has_last}");
+            check_same(&before, &project.tree());
+            block_on(open.workspace.redo_runs()).unwrap();
+            check_same(&changed, &project.tree());
+        }
+    }
+}
+
+#[test]
+fn an_edit_in_a_directory_is_undone_after_an_edit_of_the_file_in_its_place() {
+    let project = Project::usual();
+    let before = project.tree();
+    let open = project.open();
+    edit(&open, "deep/er/c.txt", "sea", "SEA");
+    open.shell("rm -r deep; echo x > deep");
+    edit(&open, "deep", "x", "y");
+    let changed = project.tree();
+    let undone = undo(&open);
+    assert_eq!((undone.kept, undone.blocked), (vec![], vec![]));
+    check_same(&before, &project.tree());
+    block_on(open.workspace.redo_runs()).unwrap();
+    check_same(&changed, &project.tree());
+}
