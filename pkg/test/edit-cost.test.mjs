@@ -1,4 +1,4 @@
-// What one edit of a large file costs its host, counted in calls and bytes: it must not grow with the edits before it.
+// The cost of one edit of a large file for its host, counted in calls and bytes: it must not grow with the edits before it.
 
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -119,7 +119,7 @@ export function withQuestions(policy: readonly PolicyRule[], ignoresCase: boolea
   const at = first === -1 ? policy.length : first;
   const after = policy.slice(at);
   const narrowed: PolicyRule[] = [];
-  // What general rules ask since the last one that denies. A rule that names a file goes before it.
+  // The questions of general rules after the last one that denies. A rule that names a file goes before it.
   const asked: PolicyRule[] = [];
   for (const rule of after) {
     if (isGeneral(rule)) {

@@ -637,14 +637,7 @@ export type JobState = JobRecord & {
 };
 
 /** The state of a job. */
-export type JobStatus =
-  | "queued"
-  | "running"
-  | "waiting_for_user"
-  | "awaiting_review"
-  | "completed"
-  | "failed"
-  | "cancelled";
+export type JobStatus = "queued" | "running" | "waiting_for_user" | "awaiting_review" | "completed" | "failed" | "cancelled";
 
 /** The trace of a job. */
 export interface JobTrace {
@@ -658,7 +651,7 @@ export interface JobTrace {
 export interface OpenApproval {
   /** Arguments of the call. */
   arguments: Record<string, unknown>;
-  /** Preview: a command with its directory (`command`, `workingDir`), or a diff (`fileDiff`). `reachesHidden` is there if the command could read files that a rule hides from the agent: the text is the pattern of that rule. No rule can allow such a command. `paths` names the files that the answer `allow_always` covers. Without it, the answer covers the same command in the same directory, or every call of the tool. */
+  /** Preview: a command with its directory (`command`, `workingDir`), or a diff (`fileDiff`). `reachesHidden` is there if the command could read files that a rule hides from the agent: the text is the pattern of that rule. No rule can allow such a command. `notUndoable` names ignored directories in which an undo takes back no change of the command. `paths` names the files that the answer `allow_always` covers. Without it, the answer covers the same command in the same directory, or every call of the tool. */
   detail: Record<string, unknown>;
   /** Name of the tool as the model knows it. */
   tool: string;
@@ -1144,15 +1137,7 @@ export interface Operations {
   /** Creates a session. */
   CreateSession: { input: { body?: CreateSession | undefined }; reply: SessionRecord };
   /** Lists or searches sessions, newest change first. */
-  ListSessions: {
-    input: {
-      query?: string | undefined;
-      status?: string | undefined;
-      limit?: number | undefined;
-      after?: string | undefined;
-    };
-    reply: SessionList;
-  };
+  ListSessions: { input: { query?: string | undefined; status?: string | undefined; limit?: number | undefined; after?: string | undefined }; reply: SessionList };
   /** Returns a session with its conversation and its review. */
   GetSession: { input: { session_id: string }; reply: SessionSnapshot };
   /** Changes the title, the status, the mode, the budgets or the context rows of a session. */

@@ -329,21 +329,6 @@ fn steering_that_a_stopped_run_did_not_deliver_returns_to_the_prompt() {
 }
 
 #[test]
-fn the_key_that_stopped_a_run_does_not_also_leave_the_conversation() {
-    let project = project();
-    let (url, requested) = stall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: wait\n\n");
-    let variables = [("ANTHROPIC_API_KEY", "key"), ("ANTHROPIC_BASE_URL", url.as_str())];
-    let mut terminal = Terminal::open(&project, &["--model", "anthropic:claude-sonnet-4-5"], (100, 80), &variables);
-    terminal.wait_for_prompt(1).enter("hello").wait_for("thinking");
-    requested.recv().unwrap();
-    terminal.press(CTRL_C).wait_for("interrupted");
-    // At an empty prompt, the first Ctrl-C only warns.
-    terminal.wait_for_prompt(2).press(CTRL_C).wait_for("Press Ctrl-C again");
-    terminal.wait_for_prompt(3).press(CTRL_C);
-    assert_eq!(terminal.end(), 0);
-}
-
-#[test]
 fn a_conversation_asks_whether_to_continue_after_a_limit() {
     let project = project();
     std::fs::write(project.path("go"), "").unwrap();

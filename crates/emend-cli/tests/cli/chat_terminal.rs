@@ -3,9 +3,10 @@
 use expect_test::expect;
 use serde_json::Value;
 
-use crate::support::{Outcome, Project};
+use crate::support::{Outcome, Project, stall};
 use crate::terminal::Terminal;
 
+const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
 
 fn project() -> Project {
@@ -234,4 +235,19 @@ fn lines_typed_ahead_are_handled_one_by_one() {
     let project = project();
     let mut terminal = Terminal::start(&project, &[]);
     terminal.wait_for_prompt(1).press("/effort\r/model\r").wait_for("Effort: ").wait_for("Model: offline.");
+}
+
+#[test]
+fn the_key_that_stopped_a_run_does_not_also_leave_the_conversation() {
+    let project = project();
+    let (url, requested) = stall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: wait\n\n");
+    let variables = [("ANTHROPIC_API_KEY", "key"), ("ANTHROPIC_BASE_URL", url.as_str())];
+    let mut terminal = Terminal::open(&project, &["--model", "anthropic:claude-sonnet-4-5"], (100, 80), &variables);
+    terminal.wait_for_prompt(1).enter("hello").wait_for("thinking");
+    requested.recv().unwrap();
+    terminal.press(CTRL_C).wait_for("interrupted");
+    // At an empty prompt, the first Ctrl-C only warns.
+    terminal.wait_for_prompt(2).press(CTRL_C).wait_for("Press Ctrl-C again");
+    terminal.wait_for_prompt(3).press(CTRL_C);
+    assert_eq!(terminal.end(), 0);
 }

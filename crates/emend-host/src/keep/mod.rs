@@ -190,15 +190,6 @@ impl Keeper {
         Ok(())
     }
 
-    /// Returns the ignored directories that are not kept, as the last command found them.
-    pub(crate) fn unkept(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
-        if self.only_reads {
-            return Ok(Vec::new());
-        }
-        create_private(&self.directory)?;
-        self.with(files, |loaded| loaded.unkept(files))
-    }
-
     /// Records the changes since [`keep`](Self::keep).
     pub(crate) fn record(
         &mut self,
@@ -264,14 +255,6 @@ impl Keeper {
                 .unwrap_or_default();
         }
         self.with(files, |loaded| Ok(loaded.record.directories_before(runs))).unwrap_or_default()
-    }
-
-    /// Returns run and time of the last change of each path that has made it a text and that is not in its line log.
-    pub(crate) fn last_unlogged(&mut self, files: &RootFiles, undo: &KeptUndo) -> BTreeMap<FilePath, (u64, u64)> {
-        if self.only_reads || !self.directory.exists() {
-            return BTreeMap::new();
-        }
-        self.with(files, |loaded| Ok(loaded.last_unlogged(undo))).unwrap_or_default()
     }
 
     /// Returns the number of changes in each ignored directory. There are none if the data cannot be loaded.

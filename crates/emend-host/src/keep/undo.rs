@@ -11,9 +11,19 @@ use super::modes::mode_at;
 use super::node::{Change, is_directory};
 use super::record::{Line, SwitchedEdits, Switching, Undone, UndoneMode};
 use super::restore::{Places, Switch, Switched, backwards, restore, separate};
-use super::{Loaded, names};
+use super::{Keeper, Loaded, names};
 use crate::clock::SystemClock;
 use crate::files::RootFiles;
+
+impl Keeper {
+    /// Returns run and time of the last change of each path that has made it a text and that is not in its line log.
+    pub(crate) fn last_unlogged(&mut self, files: &RootFiles, undo: &KeptUndo) -> BTreeMap<FilePath, (u64, u64)> {
+        if self.only_reads || !self.directory.exists() {
+            return BTreeMap::new();
+        }
+        self.with(files, |loaded| Ok(loaded.last_unlogged(undo))).unwrap_or_default()
+    }
+}
 
 impl Loaded {
     /// Begins an undo, durably: notes the states of the paths that it may change, among them `texts`, for its redo. A killed

@@ -10,8 +10,20 @@ use emend_agent::environment::FilePath;
 
 use super::node::{Change, Content, Entry, Node};
 use super::scan::{has_changed_since, is_older, scan};
-use super::{Loaded, RUNNING, names};
+use super::{Keeper, Loaded, RUNNING, names};
 use crate::files::RootFiles;
+use crate::state::create_private;
+
+impl Keeper {
+    /// Returns the ignored directories that are not kept, as the last command found them.
+    pub(crate) fn unkept(&mut self, files: &RootFiles) -> io::Result<Vec<FilePath>> {
+        if self.only_reads {
+            return Ok(Vec::new());
+        }
+        create_private(&self.directory)?;
+        self.with(files, |loaded| loaded.unkept(files))
+    }
+}
 
 impl Loaded {
     /// Returns the ignored directories that are not kept, as the last command found them.

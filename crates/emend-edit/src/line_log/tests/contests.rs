@@ -185,7 +185,7 @@ fn a_redo_that_a_crash_lost_leaves_nothing_to_undo() {
     log.mark_saved();
     log.after_crash(Some("a\n"), meta("disk"));
     assert_eq!(log.pending(), ids);
-    // Another program accepts the change by writing its text, which is no step of the user.
+    // Another program accepts the change by writing its text, and that is not a step of the user.
     log.external(Some("b\n"), meta("disk"));
     assert_eq!((log.pending(), log.undo(Origin::User, 4)), (vec![], None));
     check_texts(&log, "b\n", "b\n");
