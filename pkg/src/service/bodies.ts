@@ -637,7 +637,14 @@ export type JobState = JobRecord & {
 };
 
 /** The state of a job. */
-export type JobStatus = "queued" | "running" | "waiting_for_user" | "awaiting_review" | "completed" | "failed" | "cancelled";
+export type JobStatus =
+  | "queued"
+  | "running"
+  | "waiting_for_user"
+  | "awaiting_review"
+  | "completed"
+  | "failed"
+  | "cancelled";
 
 /** The trace of a job. */
 export interface JobTrace {
@@ -1137,7 +1144,15 @@ export interface Operations {
   /** Creates a session. */
   CreateSession: { input: { body?: CreateSession | undefined }; reply: SessionRecord };
   /** Lists or searches sessions, newest change first. */
-  ListSessions: { input: { query?: string | undefined; status?: string | undefined; limit?: number | undefined; after?: string | undefined }; reply: SessionList };
+  ListSessions: {
+    input: {
+      query?: string | undefined;
+      status?: string | undefined;
+      limit?: number | undefined;
+      after?: string | undefined;
+    };
+    reply: SessionList;
+  };
   /** Returns a session with its conversation and its review. */
   GetSession: { input: { session_id: string }; reply: SessionSnapshot };
   /** Changes the title, the status, the mode, the budgets or the context rows of a session. */
