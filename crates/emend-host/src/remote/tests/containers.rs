@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use emend_agent::environment::{ExecutionEnvironment as _, FilePath};
@@ -38,8 +39,11 @@ impl Fake {
     pub(super) fn new() -> Self {
         let directory = TempDir::new().unwrap();
         let program = directory.path().join("program");
-        fs::write(&program, FAKE).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        // A process that another thread starts meanwhile would inherit the open file, and nobody could run it: its writer is a
+        // program of its own.
+        let mut writer = Command::new("sh");
+        let script = "printf '%s' \"$2\" > \"$1\" && chmod 755 \"$1\"";
+        assert!(writer.args(["-c", script, "sh"]).arg(&program).arg(FAKE).status().unwrap().success());
         Self(directory)
     }
 
