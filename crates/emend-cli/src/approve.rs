@@ -226,7 +226,7 @@ const PROTECTED: &str =
 /// Returns whether a call is about a [protected] file, as far as its name tells.
 fn is_protected(request: &ApprovalRequest, more: &[String]) -> bool {
     let paths = request.detail["paths"].as_array();
-    paths.into_iter().flatten().filter_map(Value::as_str).any(|path| protected::is_named_by(path, more))
+    paths.into_iter().flatten().filter_map(Value::as_str).any(|path| protected::is_protected(path, more))
 }
 
 /// Asks on standard error and reads the answer from standard input.

@@ -127,14 +127,16 @@ pub(crate) fn rules(more: &[String]) -> Result<Vec<Rule>, RuleError> {
     patterns(more).iter().map(ask).collect()
 }
 
-/// Returns whether this path, or this pattern for paths, names a protected file: `.git/hooks/*` does, `src/**` does not.
-pub(crate) fn is_named_by(path: &str, more: &[String]) -> bool {
-    let is_named = |path: &String| {
-        let is_below = |directory: &String| Path::new(path).starts_with(directory);
-        GLOBS.iter().any(|glob| glob.is_match(path)) || more.iter().any(is_below)
-    };
+/// Returns whether this path is a protected file.
+pub(crate) fn is_protected(path: &str, more: &[String]) -> bool {
+    let is_below = |directory: &String| Path::new(path).starts_with(directory);
+    GLOBS.iter().any(|glob| glob.is_match(path)) || more.iter().any(is_below)
+}
+
+/// Returns whether this pattern for paths is about protected files alone: `.git/hooks/*` is, `src/**` is not.
+pub(crate) fn is_named_by(pattern: &str, more: &[String]) -> bool {
     // Each alternative counts, and a negated pattern is about all other files.
-    !path.starts_with('!') && alternatives(path).iter().all(is_named)
+    !pattern.starts_with('!') && alternatives(pattern).iter().all(|path| is_protected(path, more))
 }
 
 /// Returns a pattern once for each alternative in its first braces, and unchanged if there are none. Further braces stay, and

@@ -116,7 +116,7 @@ fn accepting_all_that_a_bundle_shows_writes_its_patches() {
         }
         let base = world.disk("a.txt").unwrap_or_default();
         let patches: Vec<&str> = hunks.iter().map(|(_, patch)| patch.as_str()).collect();
-        // After the rejection of an edit, the patch of a later one may still remove its lines.
+        // A run whose lines a later run has replaced has no hunk of its own, and the patch of the later one removes them.
         let Some(expected) = patched(&base, &patches) else {
             n_stale += 1;
             continue;
@@ -127,7 +127,7 @@ fn accepting_all_that_a_bundle_shows_writes_its_patches() {
         assert_eq!(world.disk("a.txt"), Some(expected), "seed {seed}: {base:?} {hunks:#?}");
         (n_compared, n_hunks) = (n_compared + 1, n_hunks + hunks.len());
     }
-    println!("{n_compared} bundles with {n_hunks} hunks, {n_stale} others with lines of rejected edits");
+    println!("{n_compared} bundles with {n_hunks} hunks, {n_stale} others with lines of replaced edits");
     assert!(n_compared > SESSIONS / 2 && n_stale < SESSIONS / 20);
 }
 
