@@ -11,6 +11,7 @@ mod llama;
 mod metadata;
 mod mutants;
 mod process;
+mod process_tree;
 mod progress;
 mod repo;
 mod serve;

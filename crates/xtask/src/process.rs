@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::process_tree;
 use crate::progress::say;
 
 /// Interval between two checks of a running program.
@@ -69,14 +70,31 @@ pub(crate) struct Logged {
     pub(crate) text: String,
 }
 
+/// Bounds of a program.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// The program and its processes are killed after this time.
+    pub(crate) whole: Duration,
+    /// After this time without output, the processes of its processes are killed: a test that waits for one of them
+    /// fails by name, and the tests after it run.
+    pub(crate) silence: Duration,
+}
+
+impl Limits {
+    /// A bound for the whole time alone.
+    pub(crate) const fn whole(whole: Duration) -> Self {
+        Self { whole, silence: whole }
+    }
+}
+
 /// Runs a command with both outputs written to the file `log`; shows each line for which `show` returns true.
 ///
-/// After `limit` the program is killed and the last line of the log says so. The output goes through a file because
+/// A program that exceeds a limit is described in the log, with its processes. The output goes through a file because
 /// children of the program may outlive it and would keep a pipe open.
 pub(crate) fn logged(
     command: &mut Command,
     log: &Path,
-    limit: Duration,
+    limits: Limits,
     mut show: impl FnMut(&str) -> bool,
 ) -> Result<Logged> {
     if let Some(folder) = log.parent() {
@@ -87,13 +105,33 @@ pub(crate) fn logged(
     let mut reader = File::open(log).with_context(|| log.display().to_string())?;
     let mut child = command.spawn().with_context(|| shown(command))?;
     let mut seen = Seen::default();
-    let status = wait(&mut child, limit, || seen.read_on(&mut reader, &mut show))?;
+    let mut last_output = Instant::now();
+    let mut notes = String::new();
+    let id = child.id();
+    let status = wait(&mut child, limits.whole, || {
+        let n_bytes = seen.bytes.len();
+        seen.read_on(&mut reader, &mut show)?;
+        if seen.bytes.len() > n_bytes {
+            last_output = Instant::now();
+        } else if last_output.elapsed() > limits.silence {
+            let running = process_tree::below(id);
+            notes.push_str(&format!("\nno output for {} s; ", limits.silence.as_secs()));
+            notes.push_str(&format!("killed below its children:\n{}", process_tree::shown(&running)));
+            process_tree::kill(running.iter().filter(|process| process.depth > 0));
+            last_output = Instant::now();
+        }
+        Ok(())
+    })?;
     seen.read_on(&mut reader, &mut show)?;
     let mut text = String::from_utf8_lossy(&seen.bytes).into_owned();
-    if status.is_none() {
-        text.push_str(&format!("\nkilled after {} s\n", limit.as_secs()));
+    if let Ended::Killed(running) = &status {
+        notes.push_str(&format!("\nkilled after {} s, with\n{running}", limits.whole.as_secs()));
+    }
+    if !notes.is_empty() {
+        text.push_str(&notes);
         std::fs::write(log, &text).with_context(|| log.display().to_string())?;
     }
+    let status = status.by_itself();
     Ok(Logged { success: status.is_some_and(|status| status.success()), text })
 }
 
@@ -102,20 +140,38 @@ pub(crate) fn succeeds(command: &mut Command, limit: Duration) -> bool {
     let Ok(mut child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
         return false;
     };
-    matches!(wait(&mut child, limit, || Ok(())), Ok(Some(status)) if status.success())
+    matches!(wait(&mut child, limit, || Ok(())), Ok(Ended::ByItself(status)) if status.success())
 }
 
-/// Waits for `child` and calls `meanwhile` at each interval; returns `None` if the child had to be killed.
-fn wait(child: &mut Child, limit: Duration, mut meanwhile: impl FnMut() -> Result<()>) -> Result<Option<ExitStatus>> {
+/// The end of a program.
+enum Ended {
+    ByItself(ExitStatus),
+    /// Killed with the processes that it had started, which are listed.
+    Killed(String),
+}
+
+impl Ended {
+    fn by_itself(&self) -> Option<ExitStatus> {
+        match self {
+            Self::ByItself(status) => Some(*status),
+            Self::Killed(_) => None,
+        }
+    }
+}
+
+/// Waits for `child` and calls `meanwhile` at each interval.
+fn wait(child: &mut Child, limit: Duration, mut meanwhile: impl FnMut() -> Result<()>) -> Result<Ended> {
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+            return Ok(Ended::ByItself(status));
         }
         if started.elapsed() > limit {
+            let running = process_tree::below(child.id());
             child.kill()?;
+            process_tree::kill(&running);
             child.wait()?;
-            return Ok(None);
+            return Ok(Ended::Killed(process_tree::shown(&running)));
         }
         meanwhile()?;
         sleep(POLL);
@@ -160,6 +216,8 @@ pub(crate) fn which(program: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    const LIMITS: Limits = Limits::whole(Duration::from_secs(20));
+
     fn shell(script: &str) -> Command {
         let mut shell = command("sh", Path::new("/"));
         shell.args(["-c", script]);
@@ -172,7 +230,7 @@ mod tests {
         let log = folder.path().join("logs/step.log");
         let mut seen = Vec::new();
         let output =
-            logged(&mut shell("echo one; echo two >&2; printf three; exit 3"), &log, Duration::from_secs(20), |line| {
+            logged(&mut shell("echo one; echo two >&2; printf three; exit 3"), &log, LIMITS, |line| {
                 seen.push(line.to_owned());
                 false
             });
@@ -188,11 +246,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let output =
-            logged(&mut shell("echo begun; exec sleep 60"), &log, Duration::from_millis(200), |_| false).unwrap();
+            logged(&mut shell("echo begun; sleep 60 & wait"), &log, Limits::whole(Duration::from_millis(200)), |_| false)
+                .unwrap();
         assert!(!output.success);
         assert!(output.text.starts_with("begun\n") && output.text.contains("killed after"), "{}", output.text);
+        if cfg!(target_os = "linux") {
+            assert!(output.text.ends_with("S sleep 60\n"), "{}", output.text);
+        }
         assert!(!succeeds(&mut shell("exec sleep 60"), Duration::from_millis(200)));
         assert!(succeeds(&mut shell("exit 0"), Duration::from_secs(20)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_silent_child_waits_for_is_ended_and_the_rest_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Limits { silence: Duration::from_millis(300), ..LIMITS };
+        let script = "sh -c 'sleep 61 || echo failed; echo next'; echo done; exit 1";
+        let output = logged(&mut shell(script), &folder.path().join("log"), limits, |_| false).unwrap();
+        // The shell may say by itself that its child was killed.
+        let lines: Vec<&str> = output.text.lines().filter(|line| !line.contains("Killed")).collect();
+        assert_eq!(lines[..3], ["failed", "next", "done"], "{}", output.text);
+        assert!(output.text.contains("no output for 0 s; ") && output.text.contains("S sleep 61"), "{}", output.text);
     }
 
     #[test]

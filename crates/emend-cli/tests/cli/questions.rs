@@ -1,10 +1,8 @@
 //! Questions of the model on an emulated terminal: options, fields, and the answer of a user who skips.
 
-use std::sync::mpsc::Receiver;
-
 use serde_json::{Value, json};
 
-use crate::support::{Project, answer_each};
+use crate::support::{Project, Requests, answer_each};
 use crate::terminal::Terminal;
 
 const CTRL_D: &str = "\u{4}";
@@ -14,7 +12,7 @@ fn project() -> Project {
 }
 
 /// Returns a server whose model asks with these arguments until a request contains `answered`.
-fn asking(arguments: &Value, answered: &'static str) -> (String, Receiver<String>) {
+fn asking(arguments: &Value, answered: &'static str) -> (String, Requests) {
     let function = json!({"name": "clarify_user", "arguments": arguments.to_string()});
     let call = json!({"index": 0, "id": "c", "type": "function", "function": function});
     let event = |delta: Value, reason: &str| {

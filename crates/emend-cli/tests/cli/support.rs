@@ -5,8 +5,9 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryIter, channel};
 use std::thread;
+use std::time::Duration;
 
 use emend_tests::http::read_request;
 use serde_json::{Value, json};
@@ -210,6 +211,27 @@ impl Outcome {
     }
 }
 
+/// Time limit for an expected output or request.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The requests that a server has received.
+pub(crate) struct Requests<T = String>(Receiver<T>);
+
+impl<T> Requests<T> {
+    /// Waits for the next request.
+    ///
+    /// # Errors
+    /// None arrives in time: the program has ended, or waits for something else.
+    pub(crate) fn recv(&self) -> Result<T, RecvTimeoutError> {
+        self.0.recv_timeout(PATIENCE)
+    }
+
+    /// Returns the requests that have arrived.
+    pub(crate) fn try_iter(&self) -> TryIter<'_, T> {
+        self.0.try_iter()
+    }
+}
+
 /// Serves `answer` for every request on a local port, and returns the URL.
 pub(crate) fn serve(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -226,12 +248,12 @@ pub(crate) fn serve(answer: &'static [u8]) -> String {
 }
 
 /// Serves the same response for every request. Returns the URL and the requests.
-pub(crate) fn answer(answer: String) -> (String, Receiver<String>) {
+pub(crate) fn answer(answer: String) -> (String, Requests) {
     answer_each(move |_| answer.clone())
 }
 
 /// Serves a response that depends on the request. Returns the URL and the requests.
-pub(crate) fn answer_each(answer: impl Fn(&str) -> String + Send + 'static) -> (String, Receiver<String>) {
+pub(crate) fn answer_each(answer: impl Fn(&str) -> String + Send + 'static) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let (sender, receiver) = channel();
@@ -244,11 +266,11 @@ pub(crate) fn answer_each(answer: impl Fn(&str) -> String + Send + 'static) -> (
             let _ = sender.send(request);
         }
     });
-    (address, receiver)
+    (address, Requests(receiver))
 }
 
 /// Starts a response to every request and never completes it. Returns the URL and a message for each request.
-pub(crate) fn stall(beginning: &'static [u8]) -> (String, Receiver<()>) {
+pub(crate) fn stall(beginning: &'static [u8]) -> (String, Requests<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let (sender, receiver) = channel();
@@ -262,7 +284,7 @@ pub(crate) fn stall(beginning: &'static [u8]) -> (String, Receiver<()>) {
             sender.send(()).unwrap();
         }
     });
-    (address, receiver)
+    (address, Requests(receiver))
 }
 
 /// Serves a model of the Chat Completions API that makes these tool calls, and then says "Done.". Returns the URL for

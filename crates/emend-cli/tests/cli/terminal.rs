@@ -6,16 +6,13 @@ use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
-use crate::support::Project;
-
-/// Time limit for an expected output.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{PATIENCE, Project};
 
 /// The program on a terminal.
 pub(crate) struct Terminal {
@@ -186,7 +183,7 @@ impl Terminal {
     pub(crate) fn hang_up(mut self) {
         self.hold = None;
         // The reader thread has the terminal open, too.
-        while self.output.recv().is_ok() {}
+        while self.output.recv_timeout(PATIENCE).is_ok() {}
         self.keys = File::open("/dev/null").unwrap();
         self.child.wait().unwrap();
     }

@@ -31,6 +31,7 @@ mod alone;
 #[cfg(target_os = "linux")]
 mod apart;
 mod killed;
+mod hard;
 mod kinds;
 #[cfg(target_os = "linux")]
 mod processes;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::process::{LONG_LIMIT, command, logged, stdout_of};
+use crate::process::{LONG_LIMIT, Limits, command, logged, stdout_of};
 use crate::progress::say;
 use crate::repo::Repo;
 use crate::setup;
@@ -252,7 +252,7 @@ impl Run<'_> {
         // Printing a backtrace takes longer than most tests.
         cargo.env("RUST_BACKTRACE", "0");
         let log = self.repo.path(&format!("target/logs/mutants/generated-{name}.log"));
-        let output = logged(&mut cargo, &log, LONG_LIMIT, |line| line.starts_with("Found "))?;
+        let output = logged(&mut cargo, &log, Limits::whole(LONG_LIMIT), |line| line.starts_with("Found "))?;
         match std::fs::read_to_string(&outcomes) {
             Ok(outcomes) => read_outcomes(&outcomes).with_context(|| format!("see {}", log.display())),
             Err(_) if output.success => Ok(<(Score, BTreeSet<String>)>::default()),

@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::counts::Counts;
 use super::failures;
 use crate::build::{self, Modules};
-use crate::process::{Logged, logged};
+use crate::process::{Limits, Logged, logged};
 use crate::progress::say;
 use crate::repo::Repo;
 
@@ -80,8 +80,19 @@ impl<'a> Context<'a> {
 
     /// Runs one program of a step and shows the lines that `show` picks. Failures are shown here and again at the end.
     pub(super) fn program(&self, name: &str, command: &mut Command, show: impl FnMut(&str) -> bool) -> Result<Logged> {
+        self.limited(name, command, Limits::whole(LIMIT), show)
+    }
+
+    /// As [`Self::program`], with other limits.
+    pub(super) fn limited(
+        &self,
+        name: &str,
+        command: &mut Command,
+        limits: Limits,
+        show: impl FnMut(&str) -> bool,
+    ) -> Result<Logged> {
         let log = self.repo.path("target/logs").join(format!("{name}.log"));
-        let output = logged(command, &log, LIMIT, show)?;
+        let output = logged(command, &log, limits, show)?;
         if !output.success {
             let excerpt = failures::excerpt(&output.text).join("\n    ");
             let report = format!("== {name} failed; all of it is in {}:\n    {excerpt}", log.display());

@@ -7,10 +7,15 @@ const CHECKS_MAX: usize = 12;
 
 /// Returns the failed checks in `text`, the output of Rust's test harness, Node's, or an end-to-end script.
 ///
-/// Without a failed check, returns the end of the text.
+/// Names the tests that had not ended too: Rust's test harness prints messages at its end, which a killed one never
+/// reaches. Without a failed check, returns the end of the text.
 pub(super) fn excerpt(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut picked = Vec::new();
+    let not_ended = not_ended(&lines);
+    if !not_ended.is_empty() {
+        picked.push(not_ended);
+    }
     for (at, line) in lines.iter().enumerate() {
         let line = line.trim();
         if let Some(name) = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED")) {
@@ -18,6 +23,10 @@ pub(super) fn excerpt(text: &str) -> Vec<String> {
         } else if line.starts_with("not ok ") || (line.starts_with("test ") && line.ends_with(" ... FAIL")) {
             picked.push(lines[at..].iter().take(LINES_MAX).copied().collect());
         }
+    }
+    let is_note = |line: &&str| line.starts_with("no output for ") || line.starts_with("killed after ");
+    if let Some(at) = lines.iter().position(is_note) {
+        picked.push(lines[at..].iter().take(LINES_MAX).copied().collect());
     }
     if picked.is_empty() {
         picked.push(lines[lines.len().saturating_sub(2 * LINES_MAX)..].to_vec());
@@ -31,7 +40,7 @@ pub(super) fn excerpt(text: &str) -> Vec<String> {
     excerpt
 }
 
-/// Returns the output of one test without the frames of its backtrace.
+/// Returns the output of one test without the frames of its backtrace, or its result alone if there is no output.
 ///
 /// Prefers a block with a panic: a test of the same name may have passed in another binary.
 fn libtest_block<'a>(lines: &[&'a str], name: &str) -> Vec<&'a str> {
@@ -43,7 +52,22 @@ fn libtest_block<'a>(lines: &[&'a str], name: &str) -> Vec<&'a str> {
     });
     let blocks: Vec<Vec<&str>> = blocks.collect();
     let panicked = blocks.iter().find(|block| block.iter().any(|line| line.contains("panicked at")));
-    panicked.or(blocks.first()).cloned().unwrap_or_default()
+    let result = || lines.iter().filter(|line| is_result(line, name)).take(1).copied().collect();
+    panicked.or(blocks.first()).cloned().unwrap_or_else(result)
+}
+
+/// Returns the harness's lines about tests that ran for long and have no result.
+fn not_ended<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let is_without_result = |(at, line): &(usize, &&str)| {
+        let name = line.strip_prefix("test ").and_then(|line| line.split_once(" has been running for over "));
+        name.is_some_and(|(name, _)| !lines[at + 1..].iter().any(|line| is_result(line, name)))
+    };
+    lines.iter().enumerate().filter(is_without_result).map(|(_, line)| *line).take(LINES_MAX).collect()
+}
+
+/// Whether `line` is the result of the test `name`.
+fn is_result(line: &str, name: &str) -> bool {
+    line.strip_prefix("test ").and_then(|line| line.strip_prefix(name)).is_some_and(|line| line.starts_with(" ... "))
 }
 
 #[cfg(test)]
@@ -70,6 +94,15 @@ mod tests {
         check(
             "---- t stdout ----\nfine\n---- u stdout ----\ntest t ... FAILED\n---- t stdout ----\npanicked at y\n",
             &["---- t stdout ----", "panicked at y"],
+        );
+    }
+
+    #[test]
+    fn a_killed_harness_names_the_tests_that_had_not_ended() {
+        check(
+            "test a has been running for over 60 seconds\ntest b has been running for over 60 seconds\n\
+             test a ... ok\ntest c ... FAILED\n\nkilled after 1500 s, with\n7 S sh\n",
+            &["test b has been running for over 60 seconds", "test c ... FAILED", "killed after 1500 s, with", "7 S sh"],
         );
     }
 

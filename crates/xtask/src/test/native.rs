@@ -1,13 +1,17 @@
 //! The native tests: unit tests, the integration suite, and the tests of the command line.
 
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Result;
 
-use super::context::{Context, Depth};
+use super::context::{Context, Depth, LIMIT};
 use super::counts::Counts;
-use crate::process::command;
+use crate::process::{Limits, command};
 use crate::repo::PURE_CRATES;
+
+/// Longest time in which no test ends. A test that takes longer waits for a process that never ends.
+const SILENCE: Duration = Duration::from_secs(6 * 60);
 
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     // A program of its own: on a slow machine, the build and the tests together exceed the time of one program.
@@ -16,7 +20,9 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
         return Ok(build);
     }
     // A passing test prints its `skipped:` lines to captured output, which only --show-output shows.
-    let output = context.program("native", selected(context).args(["--", "--show-output"]), worth_showing)?;
+    let silence = if context.depth == Depth::All { LIMIT } else { SILENCE };
+    let limits = Limits { whole: LIMIT, silence };
+    let output = context.limited("native", selected(context).args(["--", "--show-output"]), limits, worth_showing)?;
     Ok(Counts::from_libtest(&output.text).of_program(output.success))
 }
 

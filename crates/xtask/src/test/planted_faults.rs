@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::checklist::Covered;
 use super::context::{Context, LIMIT};
 use super::counts::Counts;
-use crate::process::{command, logged, run, stdout_of};
+use crate::process::{Limits, command, logged, run, stdout_of};
 use crate::progress::say;
 use crate::repo::Repo;
 
@@ -128,7 +128,7 @@ fn run_test(context: &Context<'_>, mutant: &Mutant, tree: &Path, state: &str) ->
     cargo.args(["test", "--package", &mutant.package, "--lib", "--tests", "--target-dir"]);
     cargo.arg(context.repo.path("target/mutants/target")).arg(&mutant.test);
     let log = context.repo.path(&format!("target/logs/mutants/{}-{state}.log", mutant.name));
-    Ok(Counts::from_libtest(&logged(&mut cargo, &log, LIMIT, |_| false)?.text))
+    Ok(Counts::from_libtest(&logged(&mut cargo, &log, Limits::whole(LIMIT), |_| false)?.text))
 }
 
 #[cfg(test)]
