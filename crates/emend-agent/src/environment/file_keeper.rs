@@ -109,6 +109,10 @@ pub struct KeptUndo {
     /// been noted for an edit that was then refused.
     #[cfg(not(target_family = "wasm"))]
     pub edited: BTreeMap<FilePath, BTreeSet<u64>>,
+    /// Run and time, in milliseconds since 1970, of the first change of each text whose line log has put the text of before
+    /// the runs there. Known in the last step of a hard rollback.
+    #[cfg(not(target_family = "wasm"))]
+    pub first_edits: BTreeMap<FilePath, (u64, u64)>,
     /// Those of them that the line logs left as they are. Known after the first step.
     pub left: BTreeSet<FilePath>,
     /// Whether a path that was deleted after the runs comes back.
@@ -186,6 +190,10 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
 
     /// Returns the paths that were directories before the first command of `runs` that changed them.
     fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath>;
+
+    /// Returns run and time, in milliseconds since 1970, of the first change of each path by a command of `runs` that no line
+    /// log holds, also if it is undone. The text of a log that begins later is not the one of before the runs.
+    fn first_unlogged(&self, runs: &[u64]) -> BTreeMap<FilePath, (u64, u64)>;
 
     /// Returns run and time, in milliseconds since 1970, of the last change of each path in `undo.logged` that has made a text of
     /// something else, such as a link, and that the undo has not taken back yet. No line log holds it. Edits before it are

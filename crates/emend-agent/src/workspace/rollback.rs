@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use emend_edit::ContentHash;
+#[cfg(not(target_family = "wasm"))]
+use emend_edit::line_log::LoggedChange;
 use emend_edit::line_log::{ChangeId, DependentsPolicy, HunkId, HunkQuery, LineLog, Origin, Status};
 use emend_edit::size::compact_sort::set_of;
 use emend_llm::BoxFuture;
@@ -259,21 +261,42 @@ impl Workspace {
         let logged = logs.iter().map(|(path, _)| path.clone()).collect();
         let mut kept =
             KeptUndo { runs: request.runs.clone(), logged, restores_deleted: is_hard, ..KeptUndo::default() };
+        // What a command changed before an edit is undone after it, also if the log can be read only then.
+        #[cfg(not(target_family = "wasm"))]
+        let unread = set_of(rollback.files.iter().filter(|file| file.refused).map(|file| file.file_path.clone()));
+        #[cfg(not(target_family = "wasm"))]
+        if is_hard {
+            kept.logged.extend(unread.iter().cloned());
+            let last = |path: &FilePath| Some((path.clone(), self.last_edit(path, &request.runs)?));
+            kept.last_edits = kept.logged.iter().filter_map(last).collect();
+        }
+        // The paths that the keeper restored after a log had put a text there.
+        #[cfg(not(target_family = "wasm"))]
+        let mut late = BTreeSet::new();
         for step in [UndoStep::BeforeLogs, UndoStep::AfterLogs] {
             if restores_kept {
                 kept.n_steps = self.state().done.len();
                 let outcome = self.undo_kept(&kept, step).await.map_err(super::error::WorkspaceError::from)?;
                 rollback.kept = outcome.kept;
-                // The keeper restores some texts that the logs could not write.
                 #[cfg(not(target_family = "wasm"))]
-                for file in rollback.files.iter_mut().filter(|file| outcome.restored.contains(&file.file_path)) {
-                    file.refused = false;
+                if matches!(step, UndoStep::AfterLogs) {
+                    late.extend(outcome.restored.iter().cloned());
                 }
+                // The keeper restores some texts that the logs could not write.
                 if MAY_KEEP && is_hard && matches!(step, UndoStep::BeforeLogs) && !outcome.restored.is_empty() {
                     // The keeper has also removed texts, such as those below a directory that was a file.
                     logs = self.plan_after(&paths, &names, &outcome.restored, &mut rollback).await?;
                     // Also the texts that can be read only now.
                     kept.logged.extend(logs.iter().map(|(path, _)| path.clone()));
+                }
+                #[cfg(not(target_family = "wasm"))]
+                if matches!(step, UndoStep::BeforeLogs) {
+                    let is_read = |path: &FilePath| !unread.contains(path) || logs.iter().any(|(log, _)| log == path);
+                    kept.logged.retain(is_read);
+                }
+                #[cfg(not(target_family = "wasm"))]
+                for file in rollback.files.iter_mut().filter(|file| outcome.restored.contains(&file.file_path)) {
+                    file.refused = false;
                 }
             }
             if matches!(step, UndoStep::BeforeLogs) {
@@ -288,7 +311,11 @@ impl Workspace {
                     // A log restores the text before the runs in one step.
                     let is_left = |path: &&FilePath| !saved.contains(*path) || refused.contains(*path);
                     let left: Vec<FilePath> = paths.iter().filter(is_left).cloned().collect();
-                    self.roll_back_in_turns((&left, &names), &mut kept, &mut rollback).await?;
+                    late = self.roll_back_in_turns((&left, &names), &mut kept, &mut rollback).await?;
+                    let state = self.state();
+                    let first = |path: &FilePath| first_edit(&state.files.get(path)?.log, &names);
+                    kept.first_edits =
+                        kept.logged.iter().filter_map(|path| Some((path.clone(), first(path)?))).collect();
                 }
                 for file in rollback.files.iter_mut().filter(|file| refused.contains(&file.file_path)) {
                     (file.reverted, file.reverted_from_user, file.refused) = (0, 0, true);
@@ -296,34 +323,42 @@ impl Workspace {
                 }
             }
         }
+        #[cfg(not(target_family = "wasm"))]
+        for file in rollback.files.iter_mut().filter(|file| late.contains(&file.file_path)) {
+            file.texts.after = self.visible(&file.file_path).await.unwrap_or_default();
+            file.refused = false;
+        }
         Ok(rollback)
     }
 
     /// Rolls back the rest of texts that commands and edits changed in turn: see
-    /// [`undo_in_turns`](Self::undo_in_turns).
+    /// [`undo_in_turns`](Self::undo_in_turns). Returns the paths that the keeper restored.
     #[cfg(not(target_family = "wasm"))]
     async fn roll_back_in_turns(
         &self,
         (paths, names): (&[FilePath], &[String]),
         kept: &mut KeptUndo,
         rollback: &mut Rollback,
-    ) -> Result<(), ReviewError> {
+    ) -> Result<BTreeSet<FilePath>, ReviewError> {
+        let mut restored = BTreeSet::new();
         let n_turns = if paths.is_empty() { 0 } else { TURNS_MAX };
         for _ in 0..n_turns {
             let turn = self.undo_kept(kept, UndoStep::BetweenLogs).await.map_err(super::error::WorkspaceError::from)?;
             let logs = match turn.restored.is_empty() {
-                true => return Ok(()),
+                true => return Ok(restored),
                 false => self.plan_after(paths, names, &turn.restored, rollback).await?,
             };
+            restored.extend(turn.restored);
             if logs.is_empty() {
-                return Ok(());
+                return Ok(restored);
             }
             kept.logged.extend(logs.iter().map(|(path, _)| path.clone()));
             let step = self.step_of(&logs);
             let refused = self.save_permitted(logs, false, step).await?;
             kept.logged.retain(|path| !refused.contains(path));
+            restored.retain(|path| !refused.contains(path));
         }
-        Ok(())
+        Ok(restored)
     }
 
     /// Returns whether a scoped rollback undoes the commands of its runs whole: it takes back all their hunks, and they changed
@@ -350,15 +385,18 @@ impl Workspace {
     ) -> Result<(Vec<RolledBackFile>, Vec<(FilePath, LineLog)>), ReviewError> {
         let (mut files, mut logs) = (Vec::new(), Vec::new());
         #[cfg(not(target_family = "wasm"))]
-        let mut directories = BTreeSet::new();
+        let (mut directories, mut unlogged) = (BTreeSet::new(), BTreeMap::new());
         #[cfg(not(target_family = "wasm"))]
         if is_hard {
             let runs: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
             directories = self.directories_before(&runs);
+            unlogged = self.keeper().map(|keeper| keeper.first_unlogged(&runs)).unwrap_or_default();
         }
         for path in paths.iter().cloned() {
             let number = self.state().files.get(&path).map_or(0, |entry| entry.number);
             let before = match self.log_to_switch(&path).await {
+                #[cfg(not(target_family = "wasm"))]
+                Err(error) if is_hard && is_of_path_alone(&error) && self.is_off(names) => continue,
                 Err(error) if is_of_path_alone(&error) => {
                     files.push(RolledBackFile { refused: true, ..RolledBackFile::untouched(path) });
                     continue;
@@ -367,7 +405,13 @@ impl Workspace {
             };
             let mut log = before.clone();
             let at_ms = self.clock.now_ms();
+            #[cfg(target_family = "wasm")]
+            let is_later = false;
+            #[cfg(not(target_family = "wasm"))]
+            let is_later = unlogged.get(&path).is_some_and(|first| is_rolled_back_since(&log, names, *first));
             let conflicts = match is_hard {
+                // The keeper has put something there that is older than the log.
+                true if is_later => Vec::new(),
                 true => {
                     log.rollback_before(names, Origin::User, at_ms);
                     Vec::new()
@@ -384,12 +428,23 @@ impl Workspace {
             }
             let file = effect(path, &before, &log, names, conflicts);
             // Each change of a status is an entry.
-            if log.entries().len() > before.entries().len() {
+            #[cfg(target_family = "wasm")]
+            let is_nothing = false;
+            #[cfg(not(target_family = "wasm"))]
+            let is_nothing = is_hard && file.texts.before.is_none() && file.texts.after.is_none() && self.is_off(names);
+            if log.entries().len() > before.entries().len() && !is_nothing {
                 logs.push((file.file_path.clone(), log));
             }
             files.push(file);
         }
         Ok((files, logs))
+    }
+
+    /// Returns whether no run of these is in effect. A log may hold a text of theirs as deleted by another program, because the
+    /// keeper has removed it.
+    #[cfg(not(target_family = "wasm"))]
+    fn is_off(&self, names: &[String]) -> bool {
+        !self.runs().iter().any(|run| run.is_on && names.contains(&run.run_id.to_string()))
     }
 
     /// Returns the logs of a hard rollback after the keeper has restored other paths. Boxed, as the next function: in a browser
@@ -405,8 +460,11 @@ impl Workspace {
             let (mut files, mut logs) = self.plan(paths, names, true, &mut BTreeMap::new()).await?;
             self.refuse_below_files(&mut files, &mut logs, None).await?;
             let restored = set_of(restored.iter());
-            let is_settled =
-                |file: &&RolledBackFile| restored.contains(&file.file_path) && file.texts.before == file.texts.after;
+            // A text that is gone says nothing of the statuses in its log.
+            let is_gone = |file: &RolledBackFile| file.texts.before.is_none() && file.reverted > 0;
+            let is_settled = |file: &&RolledBackFile| {
+                restored.contains(&file.file_path) && file.texts.before == file.texts.after && !is_gone(file)
+            };
             let settled = set_of(files.iter().filter(is_settled).map(|file| &file.file_path));
             logs.retain(|(path, _)| !settled.contains(path));
             rollback.take_readable(&files);
@@ -442,6 +500,25 @@ impl Workspace {
             Ok(())
         })
     }
+}
+
+/// Returns whether the changes of runs in a log are all later than a run and time, and none is in effect.
+#[cfg(not(target_family = "wasm"))]
+fn is_rolled_back_since(log: &LineLog, runs: &[String], time: (u64, u64)) -> bool {
+    let is_on = |change: &LoggedChange| change.status.is_on();
+    !edits_of(log, runs).any(|change| is_on(&change)) && first_edit(log, runs).is_some_and(|first| time < first)
+}
+
+/// Returns the changes of the agent in runs.
+#[cfg(not(target_family = "wasm"))]
+fn edits_of<'a>(log: &'a LineLog, runs: &'a [String]) -> impl Iterator<Item = LoggedChange> + use<'a> {
+    log.changes().filter(|change| change.origin == Origin::Agent && runs.contains(&change.meta.run))
+}
+
+/// Returns the run and the time of the first change of the agent in runs.
+#[cfg(not(target_family = "wasm"))]
+fn first_edit(log: &LineLog, runs: &[String]) -> Option<(u64, u64)> {
+    edits_of(log, runs).filter_map(|change| Some((change.meta.run.parse().ok()?, change.meta.at_ms))).min()
 }
 
 /// Returns the hunks of runs that are in effect.

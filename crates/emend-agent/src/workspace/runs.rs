@@ -186,7 +186,7 @@ impl Workspace {
 
     /// Returns the run and the time of the last change of the agent in a text that an undo of `runs` takes back.
     #[cfg(not(target_family = "wasm"))]
-    fn last_edit(&self, path: &FilePath, runs: &[u64]) -> Option<(u64, u64)> {
+    pub(super) fn last_edit(&self, path: &FilePath, runs: &[u64]) -> Option<(u64, u64)> {
         let state = self.state();
         let changes = state.files.get(path)?.log.changes();
         let is_live = |change: &LoggedChange| change.origin == Origin::Agent && change.status.is_on();

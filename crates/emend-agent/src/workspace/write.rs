@@ -403,12 +403,17 @@ impl Workspace {
                 _ => None,
             };
             // All files or none were written. A directory without write permission, or a file in its place, stands for its
-            // files. A directory in the place of a file does not concern the files in it.
-            let is_alone = matches!(&error, WorkspaceError::Environment(EnvError::IsDirectory { .. }));
-            let is_denied = |path: &FilePath| {
-                denied.as_ref().is_some_and(|denied| if is_alone { path == denied } else { path.is_under(denied) })
+            // files, and that file can be written. A directory in the place of a file does not concern the files in it.
+            let has_files = !matches!(&error, WorkspaceError::Environment(EnvError::IsDirectory { .. }));
+            let is_below = |path: &&FilePath| {
+                has_files && denied.as_ref().is_some_and(|denied| *path != denied && path.is_under(denied))
             };
-            let denied = set_of(logs.iter().map(|(path, _)| path).filter(|path| is_denied(path)).cloned());
+            let paths = || logs.iter().map(|(path, _)| path);
+            let below = set_of(paths().filter(is_below).cloned());
+            let denied = match below.is_empty() {
+                true => set_of(paths().filter(|path| denied.as_ref() == Some(path)).cloned()),
+                false => below,
+            };
             if denied.is_empty() {
                 return Err(error);
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::Project;
+use crate::support::{PATIENCE, Project};
 
 pub(crate) const TOKEN: &str = "a-token-for-the-tests";
 
@@ -47,7 +47,7 @@ impl Server {
     pub(crate) fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n\
@@ -84,7 +84,7 @@ impl Server {
 
     /// Waits until a job waits or ends.
     fn wait(&self, job: &str) -> Value {
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + PATIENCE;
         loop {
             let state = self.ok("GET", &format!("/api/agent/jobs/{job}"), &Value::Null);
             if !matches!(state["status"].as_str(), Some("queued" | "running")) {

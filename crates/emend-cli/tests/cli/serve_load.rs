@@ -19,6 +19,8 @@ const ROUNDS: usize = 25;
 const N_HALF_OPEN: usize = 200;
 /// Memory that the server may use, in MB.
 const MEMORY_MAX: u64 = 200;
+/// Time limit for all events of the jobs.
+const WAITED_MAX: Duration = Duration::from_secs(5 * 60);
 /// Number of jobs that write at once, and of the parts of the text of each.
 const N_JOBS: usize = 4;
 const N_PARTS: usize = 5_000;
@@ -186,8 +188,12 @@ fn numbers(server: &Server) -> Vec<u64> {
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.write_all(&request(server, "GET /api/agent/stream", &[], "")).unwrap();
     let (mut numbers, mut n_ended) = (Vec::new(), 0);
+    let begun = Instant::now();
     for line in BufReader::new(stream).lines() {
         let line = line.unwrap();
+        // The pings of a stream without events keep the time limit of one read from passing.
+        assert!(begun.elapsed() < WAITED_MAX, "{n_ended} jobs of {N_JOBS} completed");
+        assert!(!line.contains("\"type\":\"job.failed\""), "{line}");
         numbers.extend(line.strip_prefix("id: ").map(|id| id.parse::<u64>().unwrap()));
         n_ended += usize::from(line.starts_with("data: ") && line.contains("\"type\":\"job.completed\""));
         if n_ended == N_JOBS {

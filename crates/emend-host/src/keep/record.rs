@@ -408,6 +408,20 @@ impl Record {
         first.into_iter().filter(|(_, is_directory)| *is_directory).map(|(path, _)| path.clone()).collect()
     }
 
+    /// Returns run and time of the first change of each path by a command of `runs` that no line log holds.
+    pub(super) fn first_unlogged(&self, runs: &[u64]) -> BTreeMap<FilePath, (u64, u64)> {
+        let mut first = BTreeMap::new();
+        for recorded in self.commands.iter().filter(|recorded| runs.contains(&recorded.run)) {
+            let has_no_log = |change: &&Change| {
+                !change.keeps_content() && !recorded.is_in_log(change, &BTreeSet::from([change.path.clone()]))
+            };
+            for change in recorded.changes.iter().filter(has_no_log) {
+                first.entry(change.path.clone()).or_insert((recorded.run, recorded.at_ms));
+            }
+        }
+        first
+    }
+
     /// Returns the number of changes in each ignored directory by commands of `runs`; with `only_live`, only by those that
     /// are in effect. A path counts once for each command.
     pub(super) fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {

@@ -9,7 +9,7 @@ use emend_llm::Clock as _;
 
 use super::modes::mode_at;
 use super::node::{Change, is_directory};
-use super::record::{Line, SwitchedEdits, Switching, Undone, UndoneMode};
+use super::record::{Line, Record, SwitchedEdits, Switching, Undone, UndoneMode};
 use super::restore::{Places, Switch, Switched, backwards, restore, separate};
 use super::{Keeper, Loaded, names};
 use crate::clock::SystemClock;
@@ -22,6 +22,18 @@ impl Keeper {
             return BTreeMap::new();
         }
         self.with(files, |loaded| Ok(loaded.last_unlogged(undo))).unwrap_or_default()
+    }
+
+    /// Returns run and time of the first change of each path by a command of `runs` that no line log holds.
+    pub(crate) fn first_unlogged(&mut self, files: &RootFiles, runs: &[u64]) -> BTreeMap<FilePath, (u64, u64)> {
+        if !self.directory.exists() {
+            return BTreeMap::new();
+        }
+        if self.only_reads {
+            let read = Record::read(&self.directory);
+            return read.map(|(record, _)| record.first_unlogged(runs)).unwrap_or_default();
+        }
+        self.with(files, |loaded| Ok(loaded.record.first_unlogged(runs))).unwrap_or_default()
     }
 }
 
@@ -88,7 +100,7 @@ impl Loaded {
     pub(super) fn undo(
         &mut self,
         files: &RootFiles,
-        KeptUndo { runs, logged, last_edits, edited, left, restores_deleted, n_steps }: &KeptUndo,
+        KeptUndo { runs, logged, last_edits, edited, first_edits, left, restores_deleted, n_steps }: &KeptUndo,
         step: UndoStep,
     ) -> io::Result<KeptRestored> {
         let mut commands = self.commands_of(runs, logged);
@@ -203,6 +215,9 @@ impl Loaded {
             let is_settled = |change: &&Change| {
                 let is_text = change.before.as_ref().is_none_or(|before| before.content.is_text());
                 let is_logs = change.is_of_directory_alone() || is_text && self.put_back.contains(&change.path);
+                // The log has put the text of before the first edit there, in the place of all that came after it.
+                let is_older = |first: &(u64, u64)| *first <= (recorded.run, recorded.at_ms);
+                let is_logs = is_logs || first_edits.get(&change.path).is_some_and(is_older);
                 is_logged(change) || logged.contains(&change.path) && !left.contains(&change.path) && is_logs
             };
             recorded.changes.iter().filter(is_settled).for_each(|change| {

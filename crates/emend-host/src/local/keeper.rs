@@ -91,6 +91,10 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).ignored(&self.files, runs, only_live)
     }
 
+    fn first_unlogged(&self, runs: &[u64]) -> BTreeMap<FilePath, (u64, u64)> {
+        lock(&self.keeper).first_unlogged(&self.files, runs)
+    }
+
     fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath> {
         lock(&self.keeper).directories_before(&self.files, runs)
     }

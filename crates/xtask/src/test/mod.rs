@@ -79,18 +79,20 @@ const fn after(needs: &'static [&'static str], step: Step) -> Step {
 }
 
 /// All steps. Inside a lane they run in this order; a step stands behind all steps that it needs.
-const STEPS: [Step; 33] = [
+const STEPS: [Step; 34] = [
     step("fmt", Depth::Fast, Lane::Native, lint::fmt),
     step("tidy", Depth::Fast, Lane::Native, tidy::run),
     step("layers", Depth::Fast, Lane::Native, layers::run),
     step("dependencies", Depth::Fast, Lane::Native, dependencies::run),
     step(SETUP, Depth::Usual, Lane::Browser, set_up),
-    // Beside the other parts of the set-up: the step `native` comes first in its lane and needs nothing else of them.
+    // Beside the other parts of the set-up: the step `native-build` comes next in its lane and needs nothing else of them.
     step("python", Depth::Usual, Lane::Native, set_up_python),
     step("postgresql", Depth::Usual, Lane::Native, set_up_postgres),
     step("sshd", Depth::Usual, Lane::Native, set_up_sshd),
     step("podman", Depth::Usual, Lane::Native, set_up_podman),
-    step("native", Depth::Fast, Lane::Native, native::run),
+    // A step of its own: other lanes need the program, and not the outcome of its tests.
+    step("native-build", Depth::Fast, Lane::Native, native::build),
+    after(&["native-build"], step("native", Depth::Fast, Lane::Native, native::run)),
     step("clippy", Depth::Usual, Lane::Native, lint::clippy),
     step("docs", Depth::Usual, Lane::Native, lint::docs),
     after(&[SETUP], step("http", Depth::Usual, Lane::Native, http::native)),
@@ -100,15 +102,15 @@ const STEPS: [Step; 33] = [
     after(&[SETUP], step("biome", Depth::Usual, Lane::Package, lint::biome)),
     after(&[SETUP], step("wasm", Depth::Usual, Lane::Package, wasm::run)),
     // A driver gives up on a page that does not answer for a while, so the large builds are over before.
-    after(&[SETUP, "native", "wasm"], step("browser", Depth::Usual, Lane::Browser, browser::run)),
+    after(&[SETUP, "native-build", "wasm"], step("browser", Depth::Usual, Lane::Browser, browser::run)),
     after(&[SETUP], step("http-page", Depth::Usual, Lane::Browser, http::page)),
     after(&["native", "browser"], step("same-tests", Depth::Usual, Lane::Browser, browser::same_tests)),
     after(&[SETUP], step("package", Depth::Usual, Lane::Package, node::package)),
     after(&[SETUP], step("bundlers", Depth::Usual, Lane::Package, node::bundlers)),
     after(&[SETUP], step("page", Depth::Usual, Lane::Package, node::page)),
-    after(&[SETUP, "native"], step("e2e", Depth::Usual, Lane::Package, node::end_to_end)),
-    after(&[SETUP, "native", "package"], step("eval", Depth::Usual, Lane::Native, eval::run)),
-    after(&[SETUP, "native"], step("demo", Depth::Usual, Lane::Package, node::demo)),
+    after(&[SETUP, "native-build"], step("e2e", Depth::Usual, Lane::Package, node::end_to_end)),
+    after(&[SETUP, "native-build", "package"], step("eval", Depth::Usual, Lane::Native, eval::run)),
+    after(&[SETUP, "native-build"], step("demo", Depth::Usual, Lane::Package, node::demo)),
     step("http-contract", Depth::All, Lane::Native, http_contract::check),
     step("fuzz", Depth::All, Lane::Native, fuzz::run),
     step("windows", Depth::All, Lane::Native, windows::run_commands),

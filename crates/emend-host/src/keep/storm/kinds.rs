@@ -1,8 +1,9 @@
 //! Storms in which paths change their kind: tools and commands both make files, directories and links of one another. Nothing
-//! of the user is in the way, so an undo of all runs leaves nothing behind, and a redo leaves nothing undone.
+//! of the user is in the way, so an undo or a hard rollback of all runs leaves nothing behind, and a redo leaves nothing undone.
 
 use std::collections::BTreeSet;
 
+use emend_agent::workspace::{RollbackMode, RollbackRequest};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
@@ -52,19 +53,38 @@ fn without_modes(tree: Tree) -> Tree {
     kept.map(|(path, (_, text))| (path, (0, text))).collect()
 }
 
-fn undo(open: &Open) -> String {
+/// Undoes all runs, or rolls them back. Returns what is left, or the error; empty if all is undone.
+fn undo(open: &Open, is_hard: bool) -> String {
     let runs: Vec<u64> = open.workspace.runs().into_iter().map(|run| run.run_id).collect();
-    match block_on(open.workspace.undo_runs(&runs)) {
-        Ok(undone) => match [undone.kept, undone.blocked, undone.refused].concat() {
-            left if left.is_empty() => String::new(),
-            left => format!("left {left:?}"),
-        },
-        Err(error) => error.to_string(),
+    let left = if is_hard {
+        let request = RollbackRequest { mode: RollbackMode::HardAll, runs, ..RollbackRequest::default() };
+        block_on(open.workspace.rollback(&request)).map_err(|error| error.to_string()).map(|done| {
+            let refused = done.files.into_iter().filter(|file| file.refused).map(|file| file.file_path);
+            refused.chain(done.kept).collect()
+        })
+    } else {
+        let undone = block_on(open.workspace.undo_runs(&runs)).map_err(|error| error.to_string());
+        undone.map(|undone| [undone.kept, undone.blocked, undone.refused].concat())
+    };
+    let on: Vec<u64> = open.workspace.runs().into_iter().filter(|run| run.is_on).map(|run| run.run_id).collect();
+    match left {
+        Ok(left) if left.is_empty() && on.is_empty() => String::new(),
+        Ok(left) => format!("left {left:?}, in effect {on:?}"),
+        Err(error) => error,
     }
 }
 
 #[test]
 fn whatever_kind_a_path_becomes_all_is_undone_and_redone() {
+    check(false);
+}
+
+#[test]
+fn whatever_kind_a_path_becomes_all_is_rolled_back_and_redone() {
+    check(true);
+}
+
+fn check(is_hard: bool) {
     let n_seeds = if std::env::var_os("EMEND_STORM").is_some() { SEEDS_OF_STORM } else { SEEDS };
     let only: Option<u64> = std::env::var("EMEND_SEED").ok().and_then(|n| n.parse().ok());
     let mut failures = Vec::new();
@@ -85,11 +105,20 @@ fn whatever_kind_a_path_becomes_all_is_undone_and_redone() {
         let after = project.tree();
         let mut fail = |what: &str, detail: String| failures.push(format!("seed {seed}: {what}: {detail}\n{steps:#?}"));
         for what in ["undo", "undo again"] {
-            let left = undo(&open);
+            let left = undo(&open, is_hard);
             let found = difference(&before, &project.tree());
             if found.is_some() || !left.is_empty() {
                 fail(what, format!("{} {left}", found.unwrap_or_default()));
                 break;
+            }
+            if is_hard && what == "undo again" {
+                // There is nothing left to take back.
+                let left = undo(&open, is_hard);
+                let found = difference(&before, &project.tree());
+                if found.is_some() || !left.is_empty() {
+                    fail("a second rollback", format!("{} {left}", found.unwrap_or_default()));
+                    break;
+                }
             }
             // Texts and other files of one undo may be redone apart.
             let redone: Vec<String> = steps

@@ -61,13 +61,6 @@ fn check(calls: &[Call]) {
     check_ways(&[(false, false), (true, false), (false, true)], calls);
 }
 
-/// As [`check`], but without a hard rollback. It names texts in a directory as left that it restores, and where commands and
-/// edits changed one path in turn, it may restore a later state than the one before the runs.
-#[track_caller]
-fn check_undo(calls: &[Call]) {
-    check_ways(&[(false, false), (true, false)], calls);
-}
-
 /// Checks undos in the same process or a later one, and hard rollbacks instead of undos.
 #[track_caller]
 fn check_ways(ways: &[(bool, bool)], calls: &[Call]) {
@@ -141,14 +134,14 @@ fn a_text_below_a_replaced_directory_comes_back_at_a_hard_rollback() {
 fn commands_and_edits_of_one_path_are_undone_in_turns() {
     let written = |path: &str, text: &str| ("write_file", json!({ "file_path": path, "content": text }));
     // The text of the command is there again, by a later edit.
-    check_undo(&[
+    check(&[
         shell("rm a.txt; ln -s other a.txt"),
         shell("rm a.txt; echo x > a.txt"),
         deleted("a.txt"),
         written("a.txt", "x\n"),
     ]);
     // A file with a second name has no line log.
-    check_undo(&[shell("echo x >> a.txt"), shell("ln -f deep/er/c.txt a.txt"), deleted("a.txt")]);
+    check(&[shell("echo x >> a.txt"), shell("ln -f deep/er/c.txt a.txt"), deleted("a.txt")]);
     check(&[shell("ln deep/er/c.txt new.txt"), deleted("new.txt")]);
 }
 
@@ -170,17 +163,17 @@ fn a_directory_comes_back_although_a_text_was_in_its_place_meanwhile() {
 #[test]
 fn a_directory_comes_back_with_its_texts_although_the_text_in_its_place_was_changed() {
     let replaced = || shell("rm -r deep/er; echo file > deep/er");
-    check_undo(&[replaced(), shell("echo more >> deep/er")]);
-    check_undo(&[replaced(), shell("mv -T a.txt deep/er")]);
-    check_undo(&[replaced(), edited("deep/er", "file", "FILE")]);
-    check_undo(&[replaced(), shell("echo more >> deep/er"), shell("mv deep/er moved; ln -s moved deep/er")]);
-    check_undo(&[shell("rm -r deep"), moved("a.txt", "deep/er")]);
+    check(&[replaced(), shell("echo more >> deep/er")]);
+    check(&[replaced(), shell("mv -T a.txt deep/er")]);
+    check(&[replaced(), edited("deep/er", "file", "FILE")]);
+    check(&[replaced(), shell("echo more >> deep/er"), shell("mv deep/er moved; ln -s moved deep/er")]);
+    check(&[shell("rm -r deep"), moved("a.txt", "deep/er")]);
 }
 
 #[test]
 fn a_text_comes_back_although_a_directory_and_another_text_were_in_its_place() {
     let directory = || shell("mv a.txt moved; mkdir a.txt; mv moved a.txt/in");
-    check_undo(&[directory(), shell("rm -r a.txt; echo file > a.txt"), moved("a.txt", "other")]);
+    check(&[directory(), shell("rm -r a.txt; echo file > a.txt"), moved("a.txt", "other")]);
 }
 
 #[test]
@@ -192,12 +185,12 @@ fn a_file_in_the_place_of_a_directory_that_went_with_its_last_text_is_redone() {
 #[test]
 fn a_text_whose_directory_gave_way_to_a_file_in_the_undo_is_redone() {
     let binary = || shell("rm -r new; printf '\\0' > new");
-    check_undo(&[shell("mkdir new; echo x > new/in"), binary(), shell("rm new; mkdir new; echo y > new/in")]);
+    check(&[shell("mkdir new; echo x > new/in"), binary(), shell("rm new; mkdir new; echo y > new/in")]);
 }
 
 #[test]
 fn texts_before_and_after_directories_in_their_place_are_redone() {
-    check_undo(&[
+    check(&[
         moved("deep/er/c.txt", "new"),
         shell("mkdir deep/er/c.txt; echo in > deep/er/c.txt/in"),
         shell("rm -r deep; mkdir deep; echo in > deep/in"),
@@ -208,7 +201,7 @@ fn texts_before_and_after_directories_in_their_place_are_redone() {
 #[test]
 fn a_moved_text_comes_back_although_commands_put_another_file_there_and_the_text_again() {
     let back = || shell("rm run.sh; printf '#!/bin/sh\\n' > run.sh");
-    check_undo(&[moved("run.sh", "other"), shell("cp -a b.bin run.sh"), back()]);
+    check(&[moved("run.sh", "other"), shell("cp -a b.bin run.sh"), back()]);
 }
 
 #[test]
