@@ -1,5 +1,5 @@
 // The contract of the review service over `emend/service`, and through `emend/service-client` over HTTP: the steps of
-// tests/service/contract.json get the replies of the Rust runner.
+// tests/service/contract.json and conflict.json get the replies of the Rust runner.
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -10,6 +10,7 @@ import { Readable } from "node:stream";
 import test from "node:test";
 import { createService } from "emend/service";
 import { createClient, isEmendError } from "emend/service-client";
+import { mapped } from "./environments.mjs";
 
 /** Returns the folder of the contract, in a parent folder. */
 function contractFolder() {
@@ -161,15 +162,29 @@ async function messages(response, n) {
 
 /** Runs all steps and compares their replies. */
 async function run(t, transport) {
-  const [contract, expected] = [await read("contract.json"), await read("replies.json")];
+  const contract = await read("contract.json");
   const script = { provider: scriptOf(contract), model: "script" };
   const service = await createService({ files: contract.files, models: { script } });
+  await runSteps(t, transport, service, contract, await read("replies.json"));
+}
+
+/** The same for the story in which another program changes the files of the environment. */
+async function runConflict(t, transport) {
+  const contract = await read("conflict.json");
+  const environment = mapped(contract.files);
+  const service = await createService({ environment });
+  const write = (path, text) => environment.files.set(path, text);
+  await runSteps(t, transport, service, contract, await read("conflict-replies.json"), write);
+}
+
+async function runSteps(t, transport, service, contract, expected, write) {
   t.after(() => service.close());
   const send = await transport(service);
   const [saved, ids] = [new Map(), []];
   for (const step of contract.steps) {
-    const { name, method, path, body, status, save = {}, wait, messages: n } = filled(step, saved);
+    const { name, method, path, body, status, save = {}, wait, disk = {}, messages: n } = filled(step, saved);
     if (wait !== undefined) await waitFor(send, wait);
+    for (const [file, text] of Object.entries(disk)) write(file, text);
     const [given, reply] = await send(method, path, body, n);
     assert.equal(given ?? status, status, `${name}: ${JSON.stringify(reply)}`);
     for (const [key, pointer] of Object.entries(save)) saved.set(key, at(reply, pointer));
@@ -183,4 +198,12 @@ test("every step gets the reply of the Rust runner", { timeout: 120_000 }, async
 
 test("every step gets the same reply through a client over HTTP", { timeout: 120_000 }, async (t) => {
   await run(t, async (service) => through(createClient({ baseUrl: await served(t, service) })));
+});
+
+test("a change on disk is a conflict with the reply of the Rust runner", { timeout: 120_000 }, async (t) => {
+  await runConflict(t, within);
+});
+
+test("a change on disk is the same conflict through a client over HTTP", { timeout: 120_000 }, async (t) => {
+  await runConflict(t, async (service) => through(createClient({ baseUrl: await served(t, service) })));
 });

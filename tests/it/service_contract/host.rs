@@ -49,6 +49,7 @@ impl Clock for Untiring {
 pub(super) struct Bench {
     service: Service,
     host: Shared<Host>,
+    files: Shared<MemFs>,
 }
 
 impl Bench {
@@ -68,7 +69,7 @@ impl Bench {
         });
         let service = Service::new(ServiceParts {
             workspace: Shared::new(Workspace::new(
-                files as Shared<dyn ExecutionEnvironment>,
+                Shared::clone(&files) as Shared<dyn ExecutionEnvironment>,
                 Mode::Staged,
                 Shared::clone(&clock),
             )),
@@ -79,7 +80,7 @@ impl Bench {
             random,
             limits: ServiceLimits::default(),
         });
-        Self { service, host }
+        Self { service, host, files }
     }
 
     /// Returns the service, for a transport.
@@ -123,6 +124,10 @@ impl Client for Bench {
             tasks.retain_mut(|task| task.now_or_never().is_none());
         }
         self.host.tasks.lock().extend(tasks);
+    }
+
+    fn write_to_disk(&self, path: &str, text: &str) {
+        self.files.insert(path, text.as_bytes().to_vec()).unwrap();
     }
 }
 

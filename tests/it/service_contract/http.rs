@@ -104,6 +104,10 @@ impl Client for HttpClient {
         self.bench.pause().await;
         tokio::task::yield_now().await;
     }
+
+    fn write_to_disk(&self, path: &str, text: &str) {
+        self.bench.write_to_disk(path, text);
+    }
 }
 
 fn status(head: &str) -> u16 {

@@ -1,7 +1,7 @@
-//! The contract of the review service: `tests/service/contract.json` over the service in memory without a transport, and
+//! The contract of the review service: `tests/service/contract.json` and `conflict.json` over the service in memory without a transport, and
 //! over sockets to a server.
 //!
-//! The same file runs over `emend/service` in JavaScript, and can run over any transport that implements [`Client`].
+//! The same files run over `emend/service` in JavaScript, and can run over any transport that implements [`Client`].
 
 mod host;
 mod http;
@@ -32,6 +32,9 @@ pub(crate) trait Client {
 
     /// Lets jobs advance.
     async fn pause(&self);
+
+    /// Writes a file under the service, as another program does.
+    fn write_to_disk(&self, path: &str, text: &str);
 }
 
 /// Runs all steps and returns the normalised replies by the names of the steps.
@@ -42,6 +45,9 @@ pub(crate) async fn replies(client: &impl Client, contract: &Value) -> Map<Strin
         let name = step["name"].as_str().unwrap();
         if let Some(wait) = step.get("wait") {
             wait_for(client, &filled(wait, &saved), name).await;
+        }
+        for (path, text) in step["disk"].as_object().into_iter().flatten() {
+            client.write_to_disk(path, text.as_str().unwrap());
         }
         let path = filled_text(step["path"].as_str().unwrap(), &saved);
         let (status, body) = match step["messages"].as_u64() {
@@ -100,38 +106,59 @@ fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("service").join(name)
 }
 
-fn contract() -> Value {
-    serde_json::from_str(&std::fs::read_to_string(file("contract.json")).unwrap()).unwrap()
+/// The stories with the files of their replies.
+const STORIES: [(&str, &str); 2] = [("contract.json", "replies.json"), ("conflict.json", "conflict-replies.json")];
+
+fn read(name: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(file(name)).unwrap()).unwrap()
 }
 
 #[test]
 fn replies_are_those_of_the_contract() {
-    let contract = contract();
-    let found = block_on(async { replies(&Bench::new(&contract), &contract).await });
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        let text = serde_json::to_string_pretty(&found).unwrap() + "\n";
-        std::fs::write(file("replies.json"), text).unwrap();
-        return;
+    for (story, expected) in STORIES {
+        let contract = read(story);
+        let found = block_on(async { replies(&Bench::new(&contract), &contract).await });
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            let text = serde_json::to_string_pretty(&found).unwrap() + "\n";
+            std::fs::write(file(expected), text).unwrap();
+            continue;
+        }
+        check(&found, expected);
     }
-    check(&found);
 }
 
-/// Compares replies with those of the file.
-fn check(found: &Map<String, Value>) {
-    let expected: Map<String, Value> =
-        serde_json::from_str(&std::fs::read_to_string(file("replies.json")).unwrap()).unwrap();
+/// Compares replies with those of a file.
+fn check(found: &Map<String, Value>, file: &str) {
+    let expected = read(file);
     for (name, reply) in found {
         assert_eq!(Some(reply), expected.get(name), "{name}; UPDATE_EXPECT=1 accepts the reply");
     }
-    assert_eq!(found.len(), expected.len(), "replies.json has replies of steps that do not exist");
+    let n_expected = expected.as_object().unwrap().len();
+    assert_eq!(found.len(), n_expected, "{file} has replies of steps that do not exist");
 }
 
 #[tokio::test]
 async fn a_server_sends_the_same_replies() {
     covers("service.sessions");
-    let contract = contract();
-    let client = HttpClient::start(Bench::new(&contract)).await;
-    check(&replies(&client, &contract).await);
+    for (story, expected) in STORIES {
+        let contract = read(story);
+        let client = HttpClient::start(Bench::new(&contract)).await;
+        check(&replies(&client, &contract).await, expected);
+    }
+}
+
+#[test]
+fn a_conflict_writes_nothing_and_has_the_status_409() {
+    let replies = read("conflict-replies.json");
+    for (step, file) in [("apply over a change on disk", "b.md"), ("apply with a re-run", "a.md")] {
+        assert_eq!(replies[step]["error"]["code"], "conflict", "{step}");
+        assert_eq!(replies[step]["error"]["data"]["files"], json!([file]), "{step}");
+    }
+    let of_file = |step: &str| replies[step]["saved_content"].clone();
+    let unwritten = "nothing is written to the file without a conflict";
+    assert_eq!(of_file(unwritten), "The colour of the sky.\nSecond line.\n");
+    assert_eq!(of_file("the other program's text stays"), "A colour of the lake.\nSecond line.\n");
+    assert_eq!(of_file("the edit is in the other program's text"), "The color of the lake.\nThird line.\n");
 }
 
 /// Its reply is a text of more than 64 KiB, which the file of replies must not have. A test of the service reads it.
@@ -148,7 +175,7 @@ fn can_fail(info: &OperationInfo) -> bool {
 #[test]
 fn every_operation_has_a_step_that_succeeds_and_one_that_fails() {
     let mut covered = BTreeSet::new();
-    for step in contract()["steps"].as_array().unwrap() {
+    for step in read("contract.json")["steps"].as_array().unwrap() {
         let path = step["path"].as_str().unwrap().split('?').next().unwrap().to_owned();
         let method = Method::from_name(step["method"].as_str().unwrap()).unwrap();
         let (info, _) = route(method, &path).unwrap_or_else(|error| panic!("{}: {error}", step["name"]));

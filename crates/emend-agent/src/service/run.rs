@@ -535,6 +535,11 @@ async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
                 (EndReason::Natural | EndReason::AwaitingInput, _) if has_pending => {
                     job.status = JobStatus::AwaitingReview;
                 }
+                // The edits are as good as those of a job that ended by itself. The user sees the reason beside them.
+                (EndReason::Budget | EndReason::TurnLimit, _) if has_pending => {
+                    job.status = JobStatus::AwaitingReview;
+                    job.error = Some(end.error.unwrap_or_else(|| error_of(reason)));
+                }
                 (EndReason::Natural | EndReason::AwaitingInput, _) => complete(job, changes, now),
                 (EndReason::Aborted, _) => {
                     let error = (*inner.is_closing.lock()).then(shut_down);
