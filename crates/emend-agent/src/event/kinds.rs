@@ -136,7 +136,7 @@ impl EventKind {
         Some(json!({ "tool_call_id": call_id, "name": tool_name, "ok": ok, "result": result, "error": error }))
     }
 
-    pub(super) fn delta_mut(&mut self) -> Option<&mut String> {
+    pub(crate) fn delta_mut(&mut self) -> Option<&mut String> {
         match self {
             Self::AssistantTextDelta { delta }
             | Self::ReasoningDelta { delta }
@@ -146,7 +146,7 @@ impl EventKind {
     }
 
     /// Returns whether this delta continues the text of `before`.
-    pub(super) fn continues(&self, before: &Self) -> bool {
+    pub(crate) fn continues(&self, before: &Self) -> bool {
         match (before, self) {
             (Self::AssistantTextDelta { .. }, Self::AssistantTextDelta { .. })
             | (Self::ReasoningDelta { .. }, Self::ReasoningDelta { .. }) => true,

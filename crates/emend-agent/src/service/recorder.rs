@@ -1,4 +1,7 @@
 //! Records the steps of a run together with its events: a step waits until the driver has stored it.
+//!
+//! A model streams a long text in thousands of small parts. Each one as an event would push the first events of the job out
+//! of its log, so that later parts are joined.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -16,11 +19,58 @@ use crate::session::{Run, StepKeeper};
 /// Maximum number of events of the agent in one commit.
 const EVENTS_PER_COMMIT: usize = 128;
 
+/// The log of a job has room for this many times the parts that are stored as they come.
+const PARTS_SHARE: u64 = 12;
+
+/// Later parts are joined until they have a byte for each of so many earlier parts.
+const PARTS_PER_BYTE: u64 = 8;
+
 /// The steps of a job.
 #[derive(Default)]
 pub(super) struct Recorder {
     known: Mutex<BTreeMap<String, Value>>,
     waiting: Mutex<Vec<Waiting>>,
+    parts: Parts,
+}
+
+/// Joins parts of texts, the more of them the more there were before.
+#[derive(Default)]
+struct Parts {
+    /// Maximum number of events of the job; 0 for no limit, and then no part is joined.
+    events_max: u64,
+    /// The parts so far.
+    n: Mutex<u64>,
+}
+
+impl Parts {
+    /// Returns the bytes that a part needs so that it is stored before more come.
+    fn bytes_min(&self) -> usize {
+        let n = *self.n.lock();
+        if self.events_max == 0 || n < self.events_max / PARTS_SHARE {
+            return 0;
+        }
+        usize::try_from(n / PARTS_PER_BYTE).unwrap_or(usize::MAX)
+    }
+
+    /// Adds an event. A part joins the one before it if that is too short.
+    fn push(&self, events: &mut Vec<Event>, event: Event) {
+        let bytes_min = self.bytes_min();
+        let last = events.last_mut().filter(|last| event.kind.continues(&last.kind));
+        let short = last.and_then(|last| last.kind.delta_mut()).filter(|text| text.len() < bytes_min);
+        match (short, event.kind.delta()) {
+            (Some(text), Some(more)) => text.push_str(more),
+            (_, part) => {
+                *self.n.lock() += u64::from(part.is_some());
+                events.push(event);
+            }
+        }
+    }
+
+    /// Returns whether more can join these events: they end with a short part.
+    fn waits(&self, events: &[Event]) -> bool {
+        let last = events.last().and_then(|last| last.kind.delta());
+        last.is_some_and(|text| text.len() < self.bytes_min())
+    }
 }
 
 /// A step that is not stored yet.
@@ -31,8 +81,10 @@ pub(super) struct Waiting {
 }
 
 impl Recorder {
-    pub(super) fn new(known: impl IntoIterator<Item = (String, Value)>) -> Self {
-        Self { known: Mutex::new(known.into_iter().collect()), waiting: Mutex::default() }
+    /// Creates a recorder with the steps of earlier runs, for a job with at most so many events.
+    pub(super) fn new(known: impl IntoIterator<Item = (String, Value)>, events_max: u64) -> Self {
+        let parts = Parts { events_max, n: Mutex::default() };
+        Self { known: Mutex::new(known.into_iter().collect()), waiting: Mutex::default(), parts }
     }
 
     /// Adds a step that is stored.
@@ -57,13 +109,16 @@ impl Recorder {
         std::future::poll_fn(|context: &mut Context<'_>| {
             while events.len() < EVENTS_PER_COMMIT && !is_over {
                 match Pin::new(&mut *run).poll_next(context) {
-                    Poll::Ready(Some(event)) => events.push(event),
+                    Poll::Ready(Some(event)) => self.parts.push(&mut events, event),
                     Poll::Ready(None) => is_over = true,
                     Poll::Pending => break,
                 }
             }
             let has_steps = !self.waiting.lock().is_empty();
-            if is_over || has_steps || !events.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+            // Unless the run has no more events for now, nothing wakes this task.
+            let is_full = events.len() >= EVENTS_PER_COMMIT;
+            let has_events = !events.is_empty() && (is_full || !self.parts.waits(&events));
+            if is_over || has_steps || has_events { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
         // With more events to come, the steps belong to a later batch.
@@ -87,5 +142,61 @@ impl StepKeeper for Recorder {
                 std::future::pending::<()>().await;
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::EventKind;
+
+    fn event(kind: EventKind) -> Event {
+        Event { cursor: 0, ts: 0, session_id: String::new(), kind }
+    }
+
+    fn text(delta: &str) -> Event {
+        event(EventKind::AssistantTextDelta { delta: delta.to_owned() })
+    }
+
+    fn output(call_id: &str, delta: &str) -> Event {
+        event(EventKind::ToolCallOutputDelta { call_id: call_id.to_owned(), delta: delta.to_owned() })
+    }
+
+    /// Adds events one by one, and stores them whenever nothing waits. Returns the texts of the stored parts.
+    fn stored(parts: &Parts, events: impl IntoIterator<Item = Event>) -> Vec<String> {
+        let (mut stored, mut open) = (Vec::new(), Vec::new());
+        for event in events {
+            parts.push(&mut open, event);
+            if !parts.waits(&open) {
+                stored.append(&mut open);
+            }
+        }
+        stored.append(&mut open);
+        stored.iter().filter_map(|event| event.kind.delta().map(str::to_owned)).collect()
+    }
+
+    #[test]
+    fn a_long_text_is_stored_in_few_parts_and_whole() {
+        let parts = Parts { events_max: 3_000, ..Parts::default() };
+        let all: Vec<String> = (0..50_000).map(|n| format!("{n} ")).collect();
+        let found = stored(&parts, all.iter().map(|part| text(part)));
+        assert!(found.len() < 2_500, "{}", found.len());
+        assert_eq!(found.concat(), all.concat());
+        // The first ones come as the model sends them.
+        assert_eq!(found[..200], all[..200]);
+    }
+
+    #[test]
+    fn without_a_limit_no_part_is_joined() {
+        let found = stored(&Parts::default(), (0..9_000).map(|_| text("x")));
+        assert_eq!(found.len(), 9_000);
+    }
+
+    #[test]
+    fn only_parts_of_one_text_are_joined() {
+        let parts = Parts { events_max: 12, n: Mutex::new(80) };
+        let end = || event(EventKind::ReasoningStart {});
+        let found = stored(&parts, [text("a"), text("b"), output("1", "c"), output("2", "d"), output("2", "e"), end()]);
+        assert_eq!(found, ["ab", "c", "de"]);
     }
 }

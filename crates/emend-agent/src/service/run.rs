@@ -139,7 +139,7 @@ async fn open(inner: &Shared<Inner>, task: &Task) -> ApiResult<Option<Opened>> {
         Some(jobs) => jobs.recorded(&task.claim).await?,
         None => Vec::new(),
     };
-    let recorder = Shared::new(Recorder::new(known));
+    let recorder = Shared::new(Recorder::new(known, inner.limits.max_events_per_job));
     let agent = inner.agent_under(&record, Some(&task.claim)).await?;
     let begin = Begin::of(&job, &recorder, agent.session.entries().len())?;
     let told = match &begin {

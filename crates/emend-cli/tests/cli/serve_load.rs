@@ -238,3 +238,20 @@ fn every_reader_gets_each_of_twenty_thousand_parts_while_the_server_answers() {
     }
     assert!(memory(&server, "VmHWM") <= MEMORY_MAX);
 }
+
+#[test]
+fn a_long_text_leaves_the_first_events_of_its_job_in_the_log() {
+    let project = project();
+    let (base, _requests) = answer_each(|_| many_parts());
+    let server = start(&project, &[("OPENAI_COMPATIBLE_BASE_URL", base.as_str())]);
+    let (_, state) = server.run_in(&json!({ "model": "openai_compatible:m" }), "write");
+    assert_eq!(state["status"], "completed", "{state}");
+    let path = format!("/api/agent/jobs/{}/events?limit=5000", state["job_id"].as_str().unwrap());
+    let events = server.ok("GET", &path, &Value::Null)["events"].as_array().unwrap().clone();
+    let of = |kind: &'static str| events.iter().filter(move |event| event["type"] == kind);
+    assert_eq!(events[0]["type"], "job.queued", "{} events", events.len());
+    let parts: String = of("message.delta").map(|event| event["data"]["delta"].as_str().unwrap()).collect();
+    assert_eq!(of("message.completed").next().unwrap()["data"]["text"], parts);
+    assert_eq!(parts, (0..N_PARTS).map(|n| format!("{n} ")).collect::<String>());
+    println!("{N_PARTS} parts of a model in {} events", of("message.delta").count());
+}
