@@ -325,7 +325,8 @@ impl Workspace {
         }
         #[cfg(not(target_family = "wasm"))]
         for file in rollback.files.iter_mut().filter(|file| late.contains(&file.file_path)) {
-            file.texts.after = self.visible(&file.file_path).await.unwrap_or_default();
+            // Not noted in the log: a redo must find it as the rollback left it.
+            file.texts.after = self.disk_text(&file.file_path).await.unwrap_or_default();
             file.refused = false;
         }
         Ok(rollback)
