@@ -25,6 +25,8 @@ mod scattered;
 /// Number of seeds, and with the variable `EMEND_STORM`, which `cargo xtask test --all` sets. `EMEND_SEED` selects one.
 const SEEDS: u64 = 120;
 const SEEDS_OF_STORM: u64 = 2_000;
+/// Seeds of a storm that failed once.
+const SEEDS_THAT_FAILED: [u64; 5] = [676, 956, 1357, 1464, 1649];
 
 /// One of so many storms holds edits and commands back for review.
 const STAGED_STORM_EVERY: u64 = 4;
@@ -413,25 +415,26 @@ fn rest_is_whole(text: &str, own: &[String]) -> bool {
 
 #[test]
 fn when_all_is_undone_the_project_is_as_at_the_start_with_every_line_of_the_user() {
-    check_storms(Storm::new);
+    check_storms(&SEEDS_THAT_FAILED, Storm::new);
 }
 
 #[test]
 fn large_files_odd_names_repositories_hard_links_and_pipes_are_as_at_the_start() {
     // Of these seeds none holds edits back for review or has a large directory.
-    check_storms(|seed| {
+    check_storms(&[], |seed| {
         let mut storm = Storm::new(seed * STAGED_STORM_EVERY + 1);
         storm.fill_apart();
         storm
     });
 }
 
-fn check_storms(make: impl Fn(u64) -> Storm) {
+fn check_storms(failed: &[u64], make: impl Fn(u64) -> Storm) {
     let n_seeds = if std::env::var_os("EMEND_STORM").is_some() { SEEDS_OF_STORM } else { SEEDS };
     let only: Option<u64> = std::env::var("EMEND_SEED").ok().and_then(|n| n.parse().ok());
     let mut seen = Histogram::default();
     let mut failures = Vec::new();
-    for seed in only.map_or(1..=n_seeds, |seed| seed..=seed) {
+    let all = || (1..=n_seeds).chain(failed.iter().copied().filter(|seed| *seed > n_seeds)).collect();
+    for seed in only.map_or_else(all, |seed| vec![seed]) {
         let mut storm = make(seed);
         let start = storm.project.tree();
         for _ in 0..4 + storm.numbers.below(12) {
@@ -446,7 +449,7 @@ fn check_storms(make: impl Fn(u64) -> Storm) {
             failures.push(format!("seed {seed}: {problems:#?}\n{:#?}", storm.steps));
         }
     }
-    println!("{n_seeds} seeds: {seen:?}");
+    println!("{n_seeds} seeds, and of {failed:?} those above: {seen:?}");
     for failure in &failures {
         println!("{}", failure.split("]\n[").next().unwrap_or_default());
     }
