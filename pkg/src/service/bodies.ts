@@ -82,6 +82,40 @@ export interface Buffer {
   unsaved: boolean;
 }
 
+/** The hunks of one file of a job. */
+export interface BundleFileBody {
+  /** Hash of the file on disk, which the patches of pending hunks change; that of the empty content if there was no file. */
+  base_file_hash: string;
+  /** Path of the file. */
+  file_path: string;
+  /** The agent's hunks in file order, and then those of the user. */
+  hunks: BundleHunkBody[];
+}
+
+/** One hunk of a job. */
+export interface BundleHunkBody {
+  /** Whether the user accepted it; null while it is pending. */
+  accepted?: boolean | null | undefined;
+  /** Whether the user or another program has changed the same lines since. */
+  contested: boolean;
+  /** Ids of the proposed edits that made it. Empty for the user's own hunks. */
+  edit_ids: string[];
+  /** Id for decisions. */
+  hunk_id: string;
+  /** Whether the disk holds it although it is pending, because the user edited inside it. */
+  kept_by_user: boolean;
+  /** Hunks of other jobs that are accepted with this one, at least in part. Absent if there are none. */
+  needs?: string[] | undefined;
+  /** `agent`, or `user` for the user's own edits during the job. */
+  origin: string;
+  /** Whether it exceeds the size of a hunk: split it, or accept it as one. */
+  oversized_hunk: boolean;
+  /** The hunk in unified format, with its `@@` line and three lines of context. */
+  patch: string;
+  /** Whether it deletes a line that the user wrote. */
+  removes_user_lines: boolean;
+}
+
 /** The canvas and its lease. */
 export interface CanvasBody {
   /** Generation counter: it grows when the user takes the canvas back. */
@@ -475,6 +509,16 @@ export interface Diff3Body {
   file_path: string;
 }
 
+/** The hunks of a job, decided ones included. */
+export interface DiffBundleBody {
+  /** Files that the job changed, by path. */
+  files: BundleFileBody[];
+  /** Id of the job. */
+  job_id: string;
+  /** Workspace revision when the job entered review; null before. */
+  review_revision?: number | null | undefined;
+}
+
 /** Reply of operations without result. */
 export interface Done {
   /** True. */
@@ -630,10 +674,9 @@ export interface JobRecord {
 
 /** A job with its review. */
 export type JobState = JobRecord & {
-  /** Hunks of the job while edits of it wait for review, also after a failure or a cancellation; else null. */
-  diff_bundle?: Record<string, unknown> | null | undefined;
+  diff_bundle?: DiffBundleBody | null | undefined;
   /** Edits of the job, whatever tool made them. */
-  proposed_edits: Record<string, unknown>[];
+  proposed_edits: ProposedEditBody[];
 };
 
 /** The state of a job. */
@@ -680,6 +723,38 @@ export interface OutputBody {
   output: string;
   /** Name of the output. */
   output_ref: string;
+}
+
+/** The files of a session with pending hunks. */
+export interface PendingReviewBody {
+  /** Paths of the files. */
+  files: string[];
+  /** Workspace revision. */
+  revision: number;
+}
+
+/** One edit of a job, whatever tool made it. Line numbers count the lines of the file before the job, from 1. */
+export interface ProposedEditBody {
+  /** Id of the edit. */
+  edit_id: string;
+  /** Last line, inclusive. */
+  end_line?: number | null | undefined;
+  /** Hash of the replaced or deleted lines; for `delete_file` and `rename`, of the file; otherwise that of the empty content. */
+  expected_hash: string;
+  /** Path of the file; for `rename`, the old path. */
+  file_path: string;
+  /** The new path of a `rename`. Absent otherwise. */
+  new_path?: string | null | undefined;
+  /** The new lines; for `create` and `rename`, the whole new text. */
+  new_text: string;
+  /** `replace`, `insert`, `delete`, `create`, `delete_file` or `rename`. */
+  operation: string;
+  /** The reason of the edit, if the model gave one. */
+  rationale?: string | null | undefined;
+  /** Number of the run. */
+  run_id: number;
+  /** First line. An `insert` goes before this line; one past the last line appends. */
+  start_line?: number | null | undefined;
 }
 
 /** A question of the agent. A job has at most one. */
@@ -1000,7 +1075,7 @@ export type SessionSnapshot = SessionRecord & {
   chat: ChatMessage[];
   job?: JobRecord | null | undefined;
   /** Pending hunks of the session; absent if there are none. */
-  pending_review?: Record<string, unknown> | undefined;
+  pending_review?: PendingReviewBody | undefined;
   /** Number of the newest event of all sessions: a stream of all sessions continues after it. */
   seq: number;
 };

@@ -93,7 +93,7 @@ pub struct SessionSnapshot {
     pub job: Option<JobRecord>,
     /// Pending hunks of the session; absent if there are none.
     #[serde(skip_serializing_if = "Value::is_null")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    #[cfg_attr(feature = "openapi", schema(value_type = super::bundle_bodies::PendingReviewBody))]
     pub pending_review: Value,
     /// Number of the newest event of all sessions: a stream of all sessions continues after it.
     pub seq: u64,
@@ -159,10 +159,10 @@ pub struct JobState {
     #[serde(flatten)]
     pub job: JobRecord,
     /// Edits of the job, whatever tool made them.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<super::bundle_bodies::ProposedEditBody>))]
     pub proposed_edits: Value,
     /// Hunks of the job while edits of it wait for review, also after a failure or a cancellation; else null.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<super::bundle_bodies::DiffBundleBody>))]
     pub diff_bundle: Value,
 }
 

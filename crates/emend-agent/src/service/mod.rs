@@ -9,6 +9,8 @@
 
 pub mod api;
 mod bodies;
+#[cfg(any(feature = "openapi", test))]
+mod bundle_bodies;
 mod canvas_bodies;
 mod changes;
 mod checkpoint_bodies;
@@ -53,6 +55,8 @@ pub use bodies::{
     RewindReply, RewindRequest, RunReply, RunRequest, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep,
     UnwindReply, UnwindRequest, UpdateSession,
 };
+#[cfg(any(feature = "openapi", test))]
+pub use bundle_bodies::{BundleFileBody, BundleHunkBody, DiffBundleBody, PendingReviewBody, ProposedEditBody};
 pub use canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit, CanvasLineOperation,
     CanvasOpenRequest, CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
