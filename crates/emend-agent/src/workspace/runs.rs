@@ -160,8 +160,12 @@ impl Workspace {
         // The keeper may still restore them whole.
         kept.logged.retain(|path| !refused.contains(path));
         undone.restored.retain(|path| !refused.contains(path));
-        // Restored whole before its log was looked at.
-        undone.kept.retain(|path| !first.restored.contains(path));
+        // The keeper has removed the text before its log was looked at, which takes that for a deletion by the user.
+        for path in first.restored.iter().filter(|_| MAY_KEEP) {
+            if undone.kept.contains(path) && self.disk_text(path).await.is_ok_and(|text| text.is_none()) {
+                undone.kept.retain(|kept| kept != path);
+            }
+        }
         kept.left = undone.kept.iter().filter(|path| !undone.restored.contains(path)).cloned().collect();
         #[cfg(not(target_family = "wasm"))]
         let between = self.undo_in_turns(&mut kept, &mut undone).await.map_err(partly)?;

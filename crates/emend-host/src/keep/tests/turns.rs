@@ -263,6 +263,20 @@ fn an_undo_in_turns_keeps_the_line_of_the_user_and_names_the_text() {
 }
 
 #[test]
+fn an_undo_names_a_text_that_it_restored_in_part_beside_a_line_of_the_user() {
+    let project = Project::usual();
+    fs::write(project.path("key"), "1\n2\n3\n4\n5\n6\n").unwrap();
+    let open = project.open();
+    edit(&open, "key", "1", "one");
+    edit(&open, "key", "6", "six");
+    fs::write(project.path("key"), "mine\n2\n3\n4\n5\nsix\n").unwrap();
+    open.shell("rm key; ln -s a.txt key");
+    let undone = undo(&open);
+    assert_eq!(text(&project, "key"), "mine\n2\n3\n4\n5\n6\n");
+    assert_eq!((undone.restored, undone.kept), (paths(&["key"]), paths(&["key"])));
+}
+
+#[test]
 fn an_undone_edit_after_a_command_does_not_delay_its_undo() {
     let project = Project::usual();
     let before = project.tree();
