@@ -203,6 +203,13 @@ impl Workspace {
         }
         // Before anything changes: a redo that the user's changes contest is rejected.
         let restorable = keeper.preview_redo().await.map_err(WorkspaceError::from)?;
+        // The undo has left these as they were, although their logs have seen them go and come back.
+        let mut untouched = BTreeSet::new();
+        for path in counts.keys().filter(|path| !restorable.contains(*path)) {
+            if self.is_as_left(path).await {
+                untouched.insert(path.clone());
+            }
+        }
         for (path, &n_undos) in counts.iter().filter(|(path, _)| !restorable.contains(*path)) {
             // Something else than a text stays, and the rest is redone.
             if self.is_changed_since(path, n_undos).await
@@ -214,6 +221,9 @@ impl Workspace {
         let restored = keeper.redo().await.map_err(WorkspaceError::from)?;
         let (mut settled, mut merged, mut kept) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         for (path, &n_undos) in &counts {
+            if untouched.contains(path) {
+                continue;
+            }
             if let Some(log) = self.log_before_undo(path, n_undos)
                 && (restored.contains(path) || self.has_text_of(path, &log).await)
             {
@@ -225,7 +235,7 @@ impl Workspace {
                 kept.insert(path.clone());
             }
         }
-        let by_logs = set_of(counts.keys().filter(|path| !kept.contains(*path)).cloned());
+        let by_logs = set_of(settled.keys().chain(merged.keys()).cloned());
         let mut changed = set_of(merged.keys().cloned());
         for paths in &steps {
             let paths: Vec<FilePath> = paths.iter().filter(|path| by_logs.contains(*path)).cloned().collect();
@@ -268,13 +278,18 @@ impl Workspace {
         content.is_ok_and(|content| content.as_deref() == log.disk_text().as_deref().map(str::as_bytes))
     }
 
+    /// Returns whether a text is as its log left it.
+    async fn is_as_left(&self, path: &FilePath) -> bool {
+        let Ok(content) = self.content_here(path).await else { return false };
+        let is_saved = |entry: &Entry| entry.log.is_saved_content(content.as_deref());
+        self.state().files.get(path).is_some_and(is_saved)
+    }
+
     /// Returns whether a text is neither as an undo left it nor as it was before.
     async fn is_changed_since(&self, path: &FilePath, n_undos: usize) -> bool {
         let Ok(content) = self.content_here(path).await else { return false };
-        let is_saved = |entry: &Entry| entry.log.is_saved_content(content.as_deref());
-        let is_as_left = self.state().files.get(path).is_some_and(is_saved);
         let before = self.log_before_undo(path, n_undos);
-        !is_as_left
+        !self.is_as_left(path).await
             && before.is_none_or(|before| before.disk_text().as_deref().map(str::as_bytes) != content.as_deref())
     }
 

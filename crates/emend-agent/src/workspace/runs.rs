@@ -160,12 +160,8 @@ impl Workspace {
         // The keeper may still restore them whole.
         kept.logged.retain(|path| !refused.contains(path));
         undone.restored.retain(|path| !refused.contains(path));
-        // The keeper has removed the text before its log was looked at, which takes that for a deletion by the user.
-        for path in first.restored.iter().filter(|_| MAY_KEEP) {
-            if undone.kept.contains(path) && self.disk_text(path).await.is_ok_and(|text| text.is_none()) {
-                undone.kept.retain(|kept| kept != path);
-            }
-        }
+        #[cfg(not(target_family = "wasm"))]
+        self.forget_restored(runs, &first.restored, &mut undone.kept).await;
         kept.left = undone.kept.iter().filter(|path| !undone.restored.contains(path)).cloned().collect();
         #[cfg(not(target_family = "wasm"))]
         let between = self.undo_in_turns(&mut kept, &mut undone).await.map_err(partly)?;
@@ -197,6 +193,19 @@ impl Workspace {
         let times =
             changes.filter(is_live).filter_map(|change| Some((change.meta.run.parse().ok()?, change.meta.at_ms)));
         times.filter(|(run, _)| runs.contains(run)).max()
+    }
+
+    /// Takes the texts out of `kept` that are as before the runs: the keeper restored them before their logs were looked at,
+    /// which take that for a change by the user.
+    #[cfg(not(target_family = "wasm"))]
+    async fn forget_restored(&self, runs: &[u64], restored: &[FilePath], kept: &mut Vec<FilePath>) {
+        for path in restored.iter().filter(|path| kept.contains(path)).collect::<Vec<_>>() {
+            let Ok(text) = self.disk_text(path).await else { continue };
+            let proposal = self.state().files.get(path).and_then(|entry| entry.log.proposal(&run_names(runs)));
+            if text.is_none() || proposal.is_some_and(|proposal| proposal.base == text) {
+                kept.retain(|kept| kept != path);
+            }
+        }
     }
 
     /// Undoes the rest of texts that commands and edits changed in turn, such as an edit before a command that put a link in

@@ -349,3 +349,20 @@ fn an_edit_in_the_place_of_a_directory_is_redone_without_an_older_undo() {
         assert_eq!(difference(tree, &project.tree()), None);
     }
 }
+
+#[test]
+fn a_redo_leaves_texts_that_went_with_their_directory_and_came_back_with_it() {
+    for between in ["echo f > deep/er", "printf 'f\\0' > deep/er", "ln -s ../a.txt deep/er", "ln -s nowhere deep/er"] {
+        let project = project();
+        let before = project.tree();
+        let open = project.open();
+        open.shell(&format!("rm -r deep/er; {between}"));
+        open.shell("rm deep/er; mkdir deep/er; echo sea > deep/er/c.txt; echo b > a.txt");
+        let after = project.tree();
+        let undone = block_on(open.workspace.undo_runs(&runs(&open))).unwrap();
+        let left = [undone.kept, undone.blocked, undone.refused].concat();
+        assert_eq!((difference(&before, &project.tree()), left), (None, vec![]), "{between}");
+        let redone = block_on(open.workspace.redo_runs()).unwrap();
+        assert_eq!((difference(&after, &project.tree()), redone.kept), (None, vec![]), "{between}");
+    }
+}
