@@ -83,6 +83,14 @@ pub enum KeptStateKind {
     Special,
 }
 
+impl KeptStateKind {
+    /// Returns whether the entry is a text that is small enough for a line log.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        matches!(self, Self::File { is_text: true, .. })
+    }
+}
+
 /// A recorded change in effect, and the effect of an undo on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptPreview {

@@ -305,6 +305,11 @@ impl Workspace {
         changes.retain(|change| {
             let mode = |state: &Option<KeptState>| state.as_ref().map(|state| state.mode);
             let both_exist = change.before.is_some() && change.after.is_some();
+            // No log can read what a later command has put in the place of its text.
+            #[cfg(not(target_family = "wasm"))]
+            if change.after.as_ref().is_some_and(|after| !after.kind.is_text()) {
+                return true;
+            }
             !logged.contains(&change.path) || (both_exist && mode(&change.before) != mode(&change.after))
         });
         Ok(changes)

@@ -89,3 +89,18 @@ fn texts_that_commands_made_something_else_in_between_come_back_at_a_hard_rollba
     check(&[EDIT, GONE, TEXT], (3, 0));
     check(&[EDIT, GONE, TEXT, EDIT_TEXT], (4, 0));
 }
+
+#[test]
+fn a_text_that_a_later_command_made_binary_is_named_before_a_hard_rollback() {
+    let project = Project::usual();
+    let before = project.tree();
+    let open = project.open();
+    open.shell("echo tt > a.txt");
+    open.shell("printf 'b\\0' > a.txt");
+    let runs: Vec<u64> = open.workspace.runs().iter().map(|run| run.run_id).collect();
+    let others = block_on(open.workspace.other_changes(&runs, true)).unwrap();
+    let named: Vec<_> = others.iter().map(|change| (change.path.as_str(), change.is_blocked)).collect();
+    assert_eq!(named, [("a.txt", false)]);
+    hard(&open);
+    check_same(&before, &project.tree());
+}
