@@ -229,11 +229,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("logs/step.log");
         let mut seen = Vec::new();
-        let output =
-            logged(&mut shell("echo one; echo two >&2; printf three; exit 3"), &log, LIMITS, |line| {
-                seen.push(line.to_owned());
-                false
-            });
+        let output = logged(&mut shell("echo one; echo two >&2; printf three; exit 3"), &log, LIMITS, |line| {
+            seen.push(line.to_owned());
+            false
+        });
         let output = output.unwrap();
         assert!(!output.success);
         assert_eq!(output.text, "one\ntwo\nthree");
@@ -246,8 +245,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let output =
-            logged(&mut shell("echo begun; sleep 60 & wait"), &log, Limits::whole(Duration::from_millis(200)), |_| false)
-                .unwrap();
+            logged(&mut shell("echo begun; sleep 60 & wait"), &log, Limits::whole(Duration::from_millis(200)), |_| {
+                false
+            })
+            .unwrap();
         assert!(!output.success);
         assert!(output.text.starts_with("begun\n") && output.text.contains("killed after"), "{}", output.text);
         if cfg!(target_os = "linux") {

@@ -261,7 +261,7 @@ impl Workspace {
         let logged = logs.iter().map(|(path, _)| path.clone()).collect();
         let mut kept =
             KeptUndo { runs: request.runs.clone(), logged, restores_deleted: is_hard, ..KeptUndo::default() };
-        // What a command changed before an edit is undone after it, also if the log can be read only then.
+        // The keeper undoes an older change of a command after the edit, also if the log can be read only then.
         #[cfg(not(target_family = "wasm"))]
         let unread = set_of(rollback.files.iter().filter(|file| file.refused).map(|file| file.file_path.clone()));
         #[cfg(not(target_family = "wasm"))]

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use emend_edit::ContentHash;
 use emend_edit::diff::{RegionKind, compare3};
 use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
-use emend_edit::size::compact_sort::set_of;
 use emend_edit::text::{first_eol, split_lines};
 
 use super::context::WriteContext;
@@ -404,16 +403,11 @@ impl Workspace {
             };
             // All files or none were written. A directory without write permission, or a file in its place, stands for its
             // files, and that file can be written. A directory in the place of a file does not concern the files in it.
-            let has_files = !matches!(&error, WorkspaceError::Environment(EnvError::IsDirectory { .. }));
-            let is_below = |path: &&FilePath| {
-                has_files && denied.as_ref().is_some_and(|denied| *path != denied && path.is_under(denied))
-            };
-            let paths = || logs.iter().map(|(path, _)| path);
-            let below = set_of(paths().filter(is_below).cloned());
-            let denied = match below.is_empty() {
-                true => set_of(paths().filter(|path| denied.as_ref() == Some(path)).cloned()),
-                false => below,
-            };
+            let is_alone = matches!(&error, WorkspaceError::Environment(EnvError::IsDirectory { .. }));
+            let is_at_or_below = |path: &&FilePath| denied.as_ref().is_some_and(|denied| path.is_under(denied));
+            let paths = logs.iter().map(|(path, _)| path).filter(is_at_or_below).cloned();
+            let (at, below): (BTreeSet<_>, BTreeSet<_>) = paths.partition(|path| denied.as_ref() == Some(path));
+            let denied = if is_alone || below.is_empty() { at } else { below };
             if denied.is_empty() {
                 return Err(error);
             }

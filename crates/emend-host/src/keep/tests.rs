@@ -30,8 +30,8 @@ mod accepted;
 mod alone;
 #[cfg(target_os = "linux")]
 mod apart;
-mod killed;
 mod hard;
+mod killed;
 mod kinds;
 #[cfg(target_os = "linux")]
 mod processes;

@@ -102,7 +102,12 @@ mod tests {
         check(
             "test a has been running for over 60 seconds\ntest b has been running for over 60 seconds\n\
              test a ... ok\ntest c ... FAILED\n\nkilled after 1500 s, with\n7 S sh\n",
-            &["test b has been running for over 60 seconds", "test c ... FAILED", "killed after 1500 s, with", "7 S sh"],
+            &[
+                "test b has been running for over 60 seconds",
+                "test c ... FAILED",
+                "killed after 1500 s, with",
+                "7 S sh",
+            ],
         );
     }
 

@@ -15,6 +15,7 @@ mod review;
 mod rewind;
 mod saving;
 mod scenario;
+mod shapes;
 mod unwritten;
 mod yielding;
 

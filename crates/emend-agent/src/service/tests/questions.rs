@@ -322,34 +322,6 @@ fn a_job_makes_at_most_as_many_tool_calls_as_it_may() {
 }
 
 #[test]
-fn edits_of_a_job_that_has_made_all_its_tool_calls_await_review() {
-    covers("service.jobs");
-    block_on(async {
-        let bench = Bench::new(NOTES);
-        let session = session(&bench, json!({})).await;
-        let edit = ("write_file", json!({ "file_path": "new.md", "content": "text\n" }));
-        let list = || Answer::Call(vec![("list_dir", json!({ "path": "." }))]);
-        bench.script().push([Answer::Call(vec![edit]), list(), list(), Answer::Say("One file is there.")]);
-        let body = json!({ "session_id": session, "instruction": "go", "tool_config": { "max_tool_calls": 2 } });
-        let (_, body) = bench.post("/api/agent/run", body).await;
-        let id = body["job_id"].as_str().unwrap();
-        bench.work().await;
-        let state = job(&bench, id).await;
-        assert_eq!((&state["status"], &state["error"]["code"]), (&json!("awaiting_review"), &json!("limit_reached")));
-        assert_eq!(state["answer"], "One file is there.");
-        let hunk = &state["diff_bundle"]["files"][0]["hunks"][0]["hunk_id"];
-        let apply = json!({ "session_id": session, "job_id": id, "accepted_hunk_ids": [hunk] });
-        assert_eq!(bench.post("/api/agent/apply", apply).await.0, 200);
-        let state = job(&bench, id).await;
-        assert_eq!((&state["status"], &state["error"]), (&json!("completed"), &Value::Null));
-        assert_eq!(bench.disk("new.md"), "text\n");
-        let kinds = bench.kinds(id).await;
-        let of = |name: &str| kinds.iter().filter(|kind| *kind == name).count();
-        assert_eq!((of("limit.reached"), of("job.failed"), of("job.completed")), (1, 0, 1), "{kinds:?}");
-    });
-}
-
-#[test]
 fn queued_instructions_wait_after_a_cancellation_until_the_user_goes_on() {
     covers("service.jobs");
     block_on(async {

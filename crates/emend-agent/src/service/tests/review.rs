@@ -4,7 +4,6 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::Bench;
-use crate::service::{DiffBundleBody, PendingReviewBody, ProposedEditBody};
 use crate::session::tests::Answer;
 use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
@@ -153,30 +152,6 @@ fn apply_is_one_step_that_can_be_undone() {
             ["job.completed", "job.reopened", "job.completed", "job.reopened", "job.completed"],
             "{kinds:?}"
         );
-    });
-}
-
-#[test]
-fn bundles_edits_and_pending_reviews_have_the_documented_shapes() {
-    block_on(async {
-        let reviewed = Reviewed::new().await;
-        let hunks = reviewed.hunks().await;
-        let accept = json!({ "decision": "accept", "hunk_ids": [hunks[0]] });
-        assert_eq!(reviewed.bench.post("/api/agent/decisions", accept).await.0, 200);
-        let text = "1\ntwo\n3\n4\nmine\n6\n7\neight\n9\n";
-        let user = json!({ "file_path": "a.md", "content": text });
-        assert_eq!(reviewed.bench.post("/api/agent/user_edit", user).await.0, 200);
-        let state = reviewed.state().await;
-        let bundle: DiffBundleBody = serde_json::from_value(state["diff_bundle"].clone()).unwrap();
-        assert_eq!((bundle.job_id, bundle.review_revision.is_some()), (reviewed.job.clone(), true));
-        let found = bundle.files.iter().flat_map(|file| &file.hunks).map(|hunk| (&*hunk.origin, hunk.accepted));
-        let expected = [("agent", Some(true)), ("agent", None), ("user", Some(true)), ("agent", None)];
-        assert_eq!(found.collect::<Vec<_>>(), expected);
-        let edits: Vec<ProposedEditBody> = serde_json::from_value(state["proposed_edits"].clone()).unwrap();
-        assert_eq!(edits.iter().map(|edit| &*edit.operation).collect::<Vec<_>>(), ["replace"; 3]);
-        let (_, snapshot) = reviewed.bench.get(&format!("/api/agent/sessions/{}", reviewed.session)).await;
-        let pending: PendingReviewBody = serde_json::from_value(snapshot["pending_review"].clone()).unwrap();
-        assert_eq!(pending.files, ["a.md", "b.md"]);
     });
 }
 
