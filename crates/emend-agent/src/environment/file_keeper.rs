@@ -201,6 +201,7 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
 
     /// Returns run and time, in milliseconds since 1970, of the first change of each path by a command of `runs` that no line
     /// log holds, also if it is undone. The text of a log that begins later is not the one of before the runs.
+    #[cfg(not(target_family = "wasm"))]
     fn first_unlogged(&self, runs: &[u64]) -> BTreeMap<FilePath, (u64, u64)>;
 
     /// Returns run and time, in milliseconds since 1970, of the last change of each path in `undo.logged` that has made a text of

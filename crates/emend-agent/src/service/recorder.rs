@@ -147,6 +147,9 @@ impl StepKeeper for Recorder {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::*;
     use crate::event::EventKind;
 

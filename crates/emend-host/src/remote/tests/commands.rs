@@ -136,7 +136,8 @@ fn a_cancelled_command_leaves_no_process() {
 fn a_command_ends_at_its_timeout_with_its_processes() {
     everywhere(|environment, _, place| {
         let word = long(7005 + place);
-        let short = Command { timeout_ms: 300, ..command(&format!("echo out; sleep {word} & sleep {word}")) };
+        // Long enough for the start of the command on a busy machine.
+        let short = Command { timeout_ms: 3_000, ..command(&format!("echo out; sleep {word} & sleep {word}")) };
         let result = run(environment, &short).unwrap();
         assert_eq!((result.timed_out, result.cancelled, result.stdout.as_str()), (true, false, "out\n"));
         assert_eq!(with_word(&word), [""; 0]);
