@@ -221,13 +221,12 @@ impl Workspace {
         let restored = keeper.redo().await.map_err(WorkspaceError::from)?;
         let (mut settled, mut merged, mut kept) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         for (path, &n_undos) in &counts {
-            if untouched.contains(path) {
-                continue;
-            }
             if let Some(log) = self.log_before_undo(path, n_undos)
                 && (restored.contains(path) || self.has_text_of(path, &log).await)
             {
                 settled.insert(path.clone(), log);
+            } else if untouched.contains(path) {
+                // Neither is its text the one that its log had before the undo.
             } else if let Ok(log) = self.merged_log(path, n_undos).await {
                 merged.insert(path.clone(), log);
             } else {
