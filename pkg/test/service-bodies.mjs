@@ -1,7 +1,7 @@
 // Writes `pkg/src/service/bodies.ts`: the types of all bodies and the table of operations, from docs/openapi.json.
 
 const HEADER = `/**
- * The bodies of all requests and replies, and the table of operations.
+ * The bodies of all requests and replies, and the table of operations. Over 600 lines: one document describes them.
  *
  * Generated from docs/openapi.json by \`UPDATE_EXPECT=1 node --test pkg/test/service-bodies.test.mjs\`; do not edit this
  * file by hand.

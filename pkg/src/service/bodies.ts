@@ -1,5 +1,5 @@
 /**
- * The bodies of all requests and replies, and the table of operations.
+ * The bodies of all requests and replies, and the table of operations. Over 600 lines: one document describes them.
  *
  * Generated from docs/openapi.json by `UPDATE_EXPECT=1 node --test pkg/test/service-bodies.test.mjs`; do not edit this
  * file by hand.

@@ -1,5 +1,5 @@
-//! The contract of the review service: `tests/service/contract.json` and `conflict.json` over the service in memory without a transport, and
-//! over sockets to a server.
+//! The contract of the review service: `tests/service/contract.json` and `conflict.json` over the service in memory
+//! without a transport, and over sockets to a server.
 //!
 //! The same files run over `emend/service` in JavaScript, and can run over any transport that implements [`Client`].
 

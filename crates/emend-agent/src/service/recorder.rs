@@ -1,7 +1,7 @@
 //! Records the steps of a run together with its events: a step waits until the driver has stored it.
 //!
 //! A model streams a long text in thousands of small parts. Each one as an event would push the first events of the job out
-//! of its log, so that later parts are joined.
+//! of its log, so later parts are joined.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;

@@ -9,21 +9,21 @@ use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-const FILES: &str = "//- a.md\n1\n2\n3\n4\n5\n6\n7\n8\n9\n//- b.md\nx\ny\n";
+pub(super) const FILES: &str = "//- a.md\n1\n2\n3\n4\n5\n6\n7\n8\n9\n//- b.md\nx\ny\n";
 
 fn edit(path: &str, from: &str, to: &str) -> (&'static str, Value) {
     ("edit_file", json!({ "file_path": path, "old_string": from, "new_string": to }))
 }
 
 /// A service with a session and one job whose edits wait for review: lines 2 and 8 of `a.md`, line 1 of `b.md`.
-struct Reviewed {
-    bench: Bench,
-    session: String,
-    job: String,
+pub(super) struct Reviewed {
+    pub(super) bench: Bench,
+    pub(super) session: String,
+    pub(super) job: String,
 }
 
 impl Reviewed {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let bench = Bench::new(FILES);
         let session = bench.session(json!({ "model": "script" })).await;
         let calls = vec![edit("a.md", "2\n", "two\n"), edit("a.md", "8\n", "eight\n"), edit("b.md", "x", "X")];
@@ -35,12 +35,12 @@ impl Reviewed {
         reviewed
     }
 
-    async fn state(&self) -> Value {
+    pub(super) async fn state(&self) -> Value {
         self.bench.get(&format!("/api/agent/jobs/{}", self.job)).await.1
     }
 
     /// Returns the ids of the pending hunks.
-    async fn hunks(&self) -> Vec<String> {
+    pub(super) async fn hunks(&self) -> Vec<String> {
         let (_, review) = self.bench.get(&format!("/api/agent/review?job_id={}", self.job)).await;
         let files = review["files"].as_array().unwrap();
         let hunks = files.iter().flat_map(|file| file["hunks"].as_array().unwrap());

@@ -4,43 +4,32 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::Bench;
+use super::review::{FILES, Reviewed};
 use crate::service::{DiffBundleBody, PendingReviewBody, ProposedEditBody};
 use crate::session::tests::Answer;
 use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-const FILES: &str = "//- a.md\n1\n2\n3\n4\n5\n6\n7\n8\n9\n//- b.md\nx\ny\n";
-
-fn edit(path: &str, from: &str, to: &str) -> (&'static str, Value) {
-    ("edit_file", json!({ "file_path": path, "old_string": from, "new_string": to }))
-}
-
 #[test]
 fn bundles_edits_and_pending_reviews_have_the_documented_shapes() {
     block_on(async {
-        let bench = Bench::new(FILES);
-        let session = bench.session(json!({ "model": "script" })).await;
-        let calls = vec![edit("a.md", "2\n", "two\n"), edit("a.md", "8\n", "eight\n"), edit("b.md", "x", "X")];
-        bench.script().push([Answer::Call(calls), Answer::Say("Done.")]);
-        let job = bench.run(&session, "spell it out").await;
-        bench.work().await;
-        let (_, review) = bench.get(&format!("/api/agent/review?job_id={job}")).await;
-        let first = &review["files"][0]["hunks"][0]["hunk_id"];
+        let reviewed = Reviewed::new().await;
+        let (bench, first) = (&reviewed.bench, &reviewed.hunks().await[0]);
         let accept = json!({ "decision": "accept", "hunk_ids": [first] });
         assert_eq!(bench.post("/api/agent/decisions", accept).await.0, 200);
         let text = "1\ntwo\n3\n4\nmine\n6\n7\neight\n9\n";
         let user = json!({ "file_path": "a.md", "content": text });
         assert_eq!(bench.post("/api/agent/user_edit", user).await.0, 200);
-        let state = bench.get(&format!("/api/agent/jobs/{job}")).await.1;
+        let state = reviewed.state().await;
         let bundle: DiffBundleBody = serde_json::from_value(state["diff_bundle"].clone()).unwrap();
-        assert_eq!((bundle.job_id, bundle.review_revision.is_some()), (job, true));
+        assert_eq!((bundle.job_id, bundle.review_revision.is_some()), (reviewed.job.clone(), true));
         let found = bundle.files.iter().flat_map(|file| &file.hunks).map(|hunk| (&*hunk.origin, hunk.accepted));
         let expected = [("agent", Some(true)), ("agent", None), ("user", Some(true)), ("agent", None)];
         assert_eq!(found.collect::<Vec<_>>(), expected);
         let edits: Vec<ProposedEditBody> = serde_json::from_value(state["proposed_edits"].clone()).unwrap();
         assert_eq!(edits.iter().map(|edit| &*edit.operation).collect::<Vec<_>>(), ["replace"; 3]);
-        let (_, snapshot) = bench.get(&format!("/api/agent/sessions/{}", session)).await;
+        let (_, snapshot) = bench.get(&format!("/api/agent/sessions/{}", reviewed.session)).await;
         let pending: PendingReviewBody = serde_json::from_value(snapshot["pending_review"].clone()).unwrap();
         assert_eq!(pending.files, ["a.md", "b.md"]);
     });
