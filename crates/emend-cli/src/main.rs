@@ -27,6 +27,7 @@ mod signals;
 mod style;
 mod terminal;
 mod text_diff;
+mod told;
 mod tool_set;
 mod trace;
 mod visible;

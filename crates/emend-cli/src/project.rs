@@ -22,6 +22,7 @@ use emend_host::{OsRandom, SharedDocument};
 #[cfg(all(unix, feature = "postgres"))]
 use emend_llm::Random as _;
 use emend_llm::{Clock, Shared};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 #[cfg(unix)]
@@ -519,6 +520,16 @@ impl Project {
             let paths = visible::visible(&named.join(", "));
             format!("{n_hunks} pending {noun} of {paths}{more}; the run works on the pending text; to decide: {review}")
         })
+    }
+
+    /// Returns a document of the state directory.
+    pub(crate) fn document<T: DeserializeOwned + Default>(&self, name: &str) -> Result<T, Failure> {
+        Ok(self.state.load(name)?.unwrap_or_default())
+    }
+
+    /// Writes a document of the state directory.
+    pub(crate) fn save_document<T: Serialize>(&self, name: &str, document: &T) -> Result<(), Failure> {
+        self.state.save(name, document).map_err(Failure::from)
     }
 
     /// Returns the notes about runs.

@@ -67,6 +67,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         // A note is not worth a failure.
         let _ = writeln!(visible::stderr(), "emend: {note}");
     }
+    setup.tell_decisions()?;
     let run = session.submit(&task, cancel.clone())?;
     let outcome = match shown {
         true => chat::task(run, (&cancel, &mut signals), &setup, questions, &mut trace).await,

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use emend_edit::ContentHash;
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync};
 
 use super::error::EnvError;
@@ -138,6 +139,9 @@ pub enum KeptInterrupted {
     Redo,
 }
 
+/// Directories that commands replaced, each with the hash of the file that came into its place, if one did.
+pub type ReplacedDirectories = BTreeMap<FilePath, Option<ContentHash>>;
+
 /// The steps of an undo. The workspace does the part of its line logs between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UndoStep {
@@ -196,8 +200,9 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the runs with recorded changes, oldest first.
     fn runs(&self) -> Vec<KeptRun>;
 
-    /// Returns the paths that were directories before the first command of `runs` that changed them.
-    fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath>;
+    /// Returns the paths that were directories before the first command of `runs` that changed them, each with the hash of the
+    /// file that this command put in its place, if it put one there.
+    fn directories_before(&self, runs: &[u64]) -> ReplacedDirectories;
 
     /// Returns run and time, in milliseconds since 1970, of the first change of each path by a command of `runs` that no line
     /// log holds, also if it is undone. The text of a log that begins later is not the one of before the runs.

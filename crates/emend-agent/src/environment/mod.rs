@@ -33,7 +33,7 @@ pub use error::{EnvError, SandboxDecision};
 pub use execution_environment::ExecutionEnvironment;
 pub use file_keeper::{
     CopyChange, CopyChangeKind, CopyKeeper, FileKeeper, KeptChange, KeptChangeKind, KeptInterrupted, KeptPreview,
-    KeptRestored, KeptRun, KeptState, KeptStateKind, KeptUndo, UndoStep,
+    KeptRestored, KeptRun, KeptState, KeptStateKind, KeptUndo, ReplacedDirectories, UndoStep,
 };
 pub use grep::{FileMatches, GrepQuery};
 pub use path::FilePath;

@@ -386,7 +386,7 @@ impl Workspace {
     ) -> Result<(Vec<RolledBackFile>, Vec<(FilePath, LineLog)>), ReviewError> {
         let (mut files, mut logs) = (Vec::new(), Vec::new());
         #[cfg(not(target_family = "wasm"))]
-        let (mut directories, mut unlogged) = (BTreeSet::new(), BTreeMap::new());
+        let (mut directories, mut unlogged) = (BTreeMap::new(), BTreeMap::new());
         #[cfg(not(target_family = "wasm"))]
         if is_hard {
             let runs: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
@@ -423,7 +423,7 @@ impl Workspace {
                 }
             };
             #[cfg(not(target_family = "wasm"))]
-            if before.is_visible_text(None) && !log.is_visible_text(None) && directories.contains(&path) {
+            if before.is_visible_text(None) && !log.is_visible_text(None) && directories.contains_key(&path) {
                 // A text of a command in the place of the directory. The keeper puts the directory there.
                 continue;
             }

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(not(target_family = "wasm"))]
+use emend_edit::ContentHash;
 use emend_edit::line_log::{Action, ChangeId, ChangeOp, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
 use emend_edit::size::compact_sort::set_of;
 
@@ -12,6 +14,8 @@ use super::error::WorkspaceError;
 use super::review::run_names;
 use super::state::Workspace;
 use super::steps::Step;
+#[cfg(not(target_family = "wasm"))]
+use crate::environment::ReplacedDirectories;
 use crate::environment::{
     EntryKind, EnvError, FileKeeper, FilePath, KeptPreview, KeptRun, KeptState, KeptUndo, UndoStep,
 };
@@ -76,9 +80,13 @@ pub struct RedoneRuns {
 }
 
 /// The logs after undoing runs.
+#[derive(Default)]
 struct TakenBack {
     undone: UndoneRun,
     logs: Vec<(FilePath, LineLog)>,
+    /// Texts with lines of the user or of another program that cannot come back, because a directory takes their place.
+    #[cfg(not(target_family = "wasm"))]
+    covered: Vec<FilePath>,
 }
 
 impl Workspace {
@@ -153,7 +161,10 @@ impl Workspace {
         let since = self.last_unlogged(&kept);
         #[cfg(target_family = "wasm")]
         let since = BTreeMap::new();
-        let TakenBack { mut undone, logs } = self.taken_back_since(runs, None, &since).await?;
+        let taken = self.taken_back_since(runs, None, &since).await?;
+        #[cfg(not(target_family = "wasm"))]
+        let taken = self.with_empty_files(taken, runs, &first.restored);
+        let TakenBack { mut undone, logs, .. } = taken;
         let step = Step { runs: runs.to_vec(), ..Step::new(undone.restored.clone()) };
         let saved = self.save_permitted(logs, true, step).await;
         let refused = saved.map_err(|error| if first.restored.is_empty() { error } else { partly(error) })?;
@@ -179,6 +190,10 @@ impl Workspace {
         if !between.is_empty() {
             undone.restored = set_of(undone.restored.drain(..).chain(between)).into_iter().collect();
         }
+        #[cfg(not(target_family = "wasm"))]
+        {
+            undone.kept = set_of(undone.kept.drain(..).chain(taken.covered)).into_iter().collect();
+        }
         // Of these, at most the mode bits were changed back.
         undone.restored.retain(|path| !undone.blocked.contains(path));
         Ok(undone)
@@ -193,6 +208,21 @@ impl Workspace {
         let times =
             changes.filter(is_live).filter_map(|change| Some((change.meta.run.parse().ok()?, change.meta.at_ms)));
         times.filter(|(run, _)| runs.contains(run)).max()
+    }
+
+    /// Lets the empty files exist that were there before the runs and that the keeper has removed, as the contents of a
+    /// directory that a file replaces. Their logs have no line that could come back, and they take the removal for one by
+    /// another program.
+    #[cfg(not(target_family = "wasm"))]
+    fn with_empty_files(&self, mut taken: TakenBack, runs: &[u64], removed: &[FilePath]) -> TakenBack {
+        let names = run_names(runs);
+        let is_removed = |(path, log): &&mut (FilePath, LineLog)| log.is_visible_text(None) && removed.contains(path);
+        for (_, log) in taken.logs.iter_mut().filter(is_removed) {
+            if log.proposal(&names).is_some_and(|proposal| proposal.base.as_deref() == Some("")) {
+                log.rollback_before(&names, Origin::User, self.clock.now_ms());
+            }
+        }
+        taken
     }
 
     /// Takes the texts out of `kept` that are as before the runs: the keeper restored them before their logs were looked at,
@@ -356,9 +386,10 @@ impl Workspace {
         None
     }
 
-    /// Returns the paths that were directories before commands of `runs` changed them.
+    /// Returns the paths that were directories before commands of `runs` changed them, each with the hash of the file that a
+    /// command put in its place.
     #[cfg(not(target_family = "wasm"))]
-    pub(super) fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath> {
+    pub(super) fn directories_before(&self, runs: &[u64]) -> ReplacedDirectories {
         self.keeper().map(|keeper| keeper.directories_before(runs)).unwrap_or_default()
     }
 
@@ -386,7 +417,7 @@ impl Workspace {
         #[cfg(not(target_family = "wasm"))]
         let directories = self.directories_before(runs);
         let runs = run_names(runs);
-        let mut taken = TakenBack { undone: UndoneRun::default(), logs: Vec::new() };
+        let mut taken = TakenBack::default();
         for path in known.into_iter().filter(|known| path.is_none_or(|path| path == known)) {
             let mut log = match self.log_to_switch(&path).await {
                 Ok(log) if !MAY_KEEP && log.is_visible_text(None) && self.file_above(&path).await.is_some() => {
@@ -425,8 +456,15 @@ impl Workspace {
             log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, self.clock.now_ms())
                 .map_err(|error| WorkspaceError::Internal { reason: format!("{path}: {error}") })?;
             #[cfg(not(target_family = "wasm"))]
-            if is_gone && directories.contains(&path) && !log.is_visible_text(None) {
+            if is_gone
+                && let Some(file) = directories.get(&path)
+                && let Some(text) = log.visible_text()
+            {
                 // A text of a command in the place of the directory. The keeper puts the directory there.
+                let is_of_command = file.is_some_and(|file| file == ContentHash::of(text.as_bytes()));
+                if !is_of_command && !text.is_empty() {
+                    taken.covered.push(path);
+                }
                 continue;
             }
             taken.undone.restored.push(path.clone());

@@ -292,6 +292,7 @@ impl Chat {
         }
         let cancel = CancelToken::new();
         let mut signals = signals::CancelOnSignal::begin(&cancel);
+        self.setup.tell_decisions()?;
         let run = self.setup.session.submit(text, cancel.clone())?;
         let ended = follow(run, (&cancel, &mut signals), &self.setup, questions, &mut self.screen, trace).await?;
         self.setup.project.save()?;

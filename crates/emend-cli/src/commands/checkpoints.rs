@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal as _, Write};
 use std::process::ExitCode;
 
-use emend_agent::environment::{FilePath, KeptPreview};
+use emend_agent::environment::{EntryKind, FilePath, KeptPreview};
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{
     FinishedStep, Mode, ReviewError, RollbackMode, RollbackRequest, RolledBackFile, TextChange, UndoneRun,
@@ -271,14 +271,14 @@ pub(crate) async fn redo(root: &Start) -> Result<ExitCode, Failure> {
             project.save()?;
             writeln!(stdout(), "the redo had been interrupted and is now complete")?;
         }
-        redone => redone?,
+        redone => drop(redone?),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Restores what the last undo or rollback undid, saves that and prints the runs and the files. `again` is the command that
-/// redoes more.
-pub(crate) async fn redo_last(project: &Project, again: &str) -> Result<(), Failure> {
+/// redoes more. Returns the restored files.
+pub(crate) async fn redo_last(project: &Project, again: &str) -> Result<Vec<FilePath>, Failure> {
     let on = |project: &Project| {
         let runs = project.workspace.runs().into_iter().filter(|run| run.is_on);
         runs.map(|run| run.run_id).collect::<BTreeSet<u64>>()
@@ -319,15 +319,15 @@ pub(crate) async fn redo_last(project: &Project, again: &str) -> Result<(), Fail
     }
     write_kept(&mut stdout, &kept)?;
     // Texts and other files of one rollback can be redone apart.
-    let redone = on(project);
+    let now_on = on(project);
     let mut left = Vec::new();
-    for run in project.workspace.runs_to_redo().difference(&redone) {
+    for run in project.workspace.runs_to_redo().difference(&now_on) {
         left.push(visible(&project.run_name(*run)?));
     }
     if !left.is_empty() {
         writeln!(stdout, "{}", folded(&format!("still undone: {}; to redo more, repeat: {again}", left.join(", "))))?;
     }
-    Ok(())
+    Ok(redone.restored)
 }
 
 /// Returns the failure of a command that found only files to leave alone.
@@ -482,6 +482,9 @@ async fn kept_texts(project: &Project, paths: &[FilePath]) -> Vec<String> {
     for path in paths {
         lines.push(match obstacle(project, path).await {
             Some(obstacle) => format!("kept {}: {obstacle}", shown(path)),
+            None if is_directory(project, path).await => {
+                format!("did not restore your edits in the file {}: a directory is in its place", shown(path))
+            }
             None if project.workspace.saved_text(path.as_str()).await.is_ok() => {
                 format!("kept your later edits in {}", shown(path))
             }
@@ -489,6 +492,12 @@ async fn kept_texts(project: &Project, paths: &[FilePath]) -> Vec<String> {
         });
     }
     lines
+}
+
+/// Returns whether a directory is at a path.
+async fn is_directory(project: &Project, path: &FilePath) -> bool {
+    let found = project.workspace.environment().metadata(path).await;
+    found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::Directory))
 }
 
 /// Returns whether anything is at a path.

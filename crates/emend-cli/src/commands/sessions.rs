@@ -20,7 +20,7 @@ use crate::place::Start;
 use crate::project::{Project, SESSIONS_DIRECTORY};
 use crate::saved_sessions::{age, find, minute, short};
 use crate::session_notes::{SessionNotes, search};
-use crate::visible;
+use crate::{told, visible};
 
 pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Start, json: bool) -> Result<ExitCode, Failure> {
     match command.unwrap_or(SessionsCommand::List { search: None, archived: false }) {
@@ -187,6 +187,7 @@ async fn delete(root: &Start, id: &str, json: bool) -> Result<ExitCode, Failure>
     let saved = summaries(&store).await?;
     let summary = find(saved, id)?;
     remove_session(&store, &summary.id).await?;
+    told::forget(&state, &summary.id)?;
     let mut notes = SessionNotes::load(state.directory())?;
     if notes.titles.remove(&summary.id).is_some() | notes.archived.remove(&summary.id) {
         notes.save(state.directory())?;

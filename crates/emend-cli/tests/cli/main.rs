@@ -113,4 +113,7 @@ mod tasks;
 mod terminal;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod told;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod trust;

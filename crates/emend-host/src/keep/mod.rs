@@ -42,7 +42,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use emend_agent::environment::{
-    FilePath, KeptChange, KeptChangeKind, KeptInterrupted, KeptRestored, KeptRun, KeptUndo, UndoStep,
+    FilePath, KeptChange, KeptChangeKind, KeptInterrupted, KeptRestored, KeptRun, KeptUndo, ReplacedDirectories,
+    UndoStep,
 };
 use emend_edit::text::decode;
 use emend_llm::Random as _;
@@ -245,14 +246,13 @@ impl Keeper {
     }
 
     /// Returns the paths that were directories before the first command of `runs` that changed them.
-    pub(crate) fn directories_before(&mut self, files: &RootFiles, runs: &[u64]) -> BTreeSet<FilePath> {
+    pub(crate) fn directories_before(&mut self, files: &RootFiles, runs: &[u64]) -> ReplacedDirectories {
         if !self.directory.exists() {
-            return BTreeSet::new();
+            return ReplacedDirectories::new();
         }
         if self.only_reads {
-            return Record::read(&self.directory)
-                .map(|(record, _)| record.directories_before(runs))
-                .unwrap_or_default();
+            let read = Record::read(&self.directory);
+            return read.map(|(record, _)| record.directories_before(runs)).unwrap_or_default();
         }
         self.with(files, |loaded| Ok(loaded.record.directories_before(runs))).unwrap_or_default()
     }

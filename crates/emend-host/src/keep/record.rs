@@ -6,11 +6,11 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use emend_agent::environment::{FilePath, KeptInterrupted, KeptRun};
+use emend_agent::environment::{FilePath, KeptInterrupted, KeptRun, ReplacedDirectories};
 use serde::{Deserialize, Serialize};
 
 use super::names;
-use super::node::{Change, Node, is_directory};
+use super::node::{Change, Content, Node, is_directory};
 use crate::files::append;
 
 pub(super) const CHANGES: &str = "changes.jsonl";
@@ -398,14 +398,20 @@ impl Record {
         })
     }
 
-    /// Returns the paths that were directories before the first command of `runs` that changed them.
-    pub(super) fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath> {
-        let mut first: BTreeMap<&FilePath, bool> = BTreeMap::new();
+    /// Returns the paths that were directories before the first command of `runs` that changed them, each with the hash of the
+    /// file that this command put in its place, if it put one there.
+    pub(super) fn directories_before(&self, runs: &[u64]) -> ReplacedDirectories {
+        let mut first: BTreeMap<&FilePath, &Change> = BTreeMap::new();
         let commands = self.commands.iter().filter(|recorded| runs.contains(&recorded.run));
         for change in commands.flat_map(|recorded| &recorded.changes) {
-            first.entry(&change.path).or_insert_with(|| is_directory(change.before.as_ref()));
+            first.entry(&change.path).or_insert(change);
         }
-        first.into_iter().filter(|(_, is_directory)| *is_directory).map(|(path, _)| path.clone()).collect()
+        let file = |change: &Change| match change.after.as_ref()?.content {
+            Content::File { blob, .. } => blob.map(|blob| blob.hash),
+            _ => None,
+        };
+        let directories = first.into_values().filter(|change| is_directory(change.before.as_ref()));
+        directories.map(|change| (change.path.clone(), file(change))).collect()
     }
 
     /// Returns run and time of the first change of each path by a command of `runs` that no line log holds.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use emend_agent::environment::{
     CopyChange, CopyChangeKind, CopyKeeper, EnvError, FileKeeper, FilePath, KeptChange, KeptChangeKind,
-    KeptInterrupted, KeptPreview, KeptRestored, KeptRun, KeptUndo, UndoStep,
+    KeptInterrupted, KeptPreview, KeptRestored, KeptRun, KeptUndo, ReplacedDirectories, UndoStep,
 };
 use emend_llm::{BoxFuture, Clock as _};
 
@@ -95,7 +95,7 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).first_unlogged(&self.files, runs)
     }
 
-    fn directories_before(&self, runs: &[u64]) -> BTreeSet<FilePath> {
+    fn directories_before(&self, runs: &[u64]) -> ReplacedDirectories {
         lock(&self.keeper).directories_before(&self.files, runs)
     }
 

@@ -115,6 +115,45 @@ fn a_directory_that_commands_replace_by_a_file_comes_back() {
 }
 
 #[test]
+fn an_empty_file_below_a_directory_that_was_a_file_meanwhile_comes_back() {
+    check(&[
+        shell("mkdir d; echo c > d/c.txt; : > d/empty"),
+        shell("rm -r d; echo file > d"),
+        shell("rm d; mkdir d; : > d/empty"),
+    ]);
+    let project = project();
+    fs::create_dir(project.path("d")).unwrap();
+    fs::write(project.path("d/empty"), "").unwrap();
+    let before = project.tree();
+    let open = project.open();
+    call(&open, &shell("rm -r d; echo file > d"));
+    call(&open, &shell("rm d; mkdir d; : > d/empty"));
+    let undone = block_on(open.workspace.undo_runs(&runs(&open))).unwrap();
+    assert_eq!(difference(&before, &project.tree()), None, "{undone:?}");
+    assert_eq!((undone.kept, undone.blocked), (vec![], vec![]));
+}
+
+#[test]
+fn a_line_of_the_user_in_a_file_in_the_place_of_a_directory_is_named_at_the_undo() {
+    for last in ["rm deep", "mv deep elsewhere", "true"] {
+        let project = project();
+        let before = project.tree();
+        let open = project.open();
+        call(&open, &shell("rm -r deep; echo file > deep"));
+        fs::write(project.path("deep"), "file\nmine\n").unwrap();
+        call(&open, &shell(last));
+        let undone = block_on(open.workspace.undo_runs(&runs(&open))).unwrap();
+        let named = [undone.kept.clone(), undone.blocked.clone()].concat();
+        assert!(named.iter().any(|path| path.as_str() == "deep"), "{last}: {undone:?}");
+        if last == "true" {
+            assert_eq!(fs::read_to_string(project.path("deep")).unwrap(), "file\nmine\n");
+        } else {
+            assert_eq!(difference(&before, &project.tree()), None, "{last}");
+        }
+    }
+}
+
+#[test]
 fn a_text_below_a_replaced_directory_comes_back_at_a_hard_rollback() {
     let project = project();
     let before = project.tree();
