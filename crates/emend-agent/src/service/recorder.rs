@@ -1,14 +1,15 @@
 //! Records the steps of a run together with its events: a step waits until the driver has stored it.
 //!
 //! A model streams a long text in thousands of small parts. Each one as an event would push the first events of the job out
-//! of its log, so later parts are joined.
+//! of its log, so later parts are joined. A part waits for others only for a time that grows with their number.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-use emend_llm::BoxFuture;
 use emend_llm::runtime::Mutex;
+use emend_llm::{BoxFuture, Clock};
 use futures::Stream;
 use futures::channel::oneshot;
 use serde_json::Value;
@@ -25,6 +26,10 @@ const PARTS_SHARE: u64 = 12;
 /// Later parts are joined until they have a byte for each of so many earlier parts.
 const PARTS_PER_BYTE: u64 = 8;
 
+/// A part waits for others for so many milliseconds for each earlier part. A command that writes a little at a time for an
+/// hour has about 2,000 parts then.
+const MS_PER_PART: u64 = 2;
+
 /// The steps of a job.
 #[derive(Default)]
 pub(super) struct Recorder {
@@ -38,14 +43,14 @@ pub(super) struct Recorder {
 struct Parts {
     /// Maximum number of events of the job; 0 for no limit, and then no part is joined.
     events_max: u64,
-    /// The parts so far.
-    n: Mutex<u64>,
+    /// The parts so far. Only the driver of the job changes it.
+    n: AtomicU64,
 }
 
 impl Parts {
     /// Returns the bytes that a part needs so that it is stored before more come.
     fn bytes_min(&self) -> usize {
-        let n = *self.n.lock();
+        let n = self.n.load(Ordering::Relaxed);
         if self.events_max == 0 || n < self.events_max / PARTS_SHARE {
             return 0;
         }
@@ -60,10 +65,15 @@ impl Parts {
         match (short, event.kind.delta()) {
             (Some(text), Some(more)) => text.push_str(more),
             (_, part) => {
-                *self.n.lock() += u64::from(part.is_some());
+                self.n.fetch_add(u64::from(part.is_some()), Ordering::Relaxed);
                 events.push(event);
             }
         }
+    }
+
+    /// Returns for how many milliseconds a short part waits for others.
+    fn patience_ms(&self) -> u64 {
+        self.n.load(Ordering::Relaxed).saturating_mul(MS_PER_PART)
     }
 
     /// Returns whether more can join these events: they end with a short part.
@@ -83,7 +93,7 @@ pub(super) struct Waiting {
 impl Recorder {
     /// Creates a recorder with the steps of earlier runs, for a job with at most so many events.
     pub(super) fn new(known: impl IntoIterator<Item = (String, Value)>, events_max: u64) -> Self {
-        let parts = Parts { events_max, n: Mutex::default() };
+        let parts = Parts { events_max, n: AtomicU64::default() };
         Self { known: Mutex::new(known.into_iter().collect()), waiting: Mutex::default(), parts }
     }
 
@@ -103,8 +113,9 @@ impl Recorder {
 
     /// Returns the next events of a run and the steps that it waits for; `None` after its end. A step comes with the
     /// events before it.
-    pub(super) async fn next_batch(&self, run: &mut Run) -> Option<(Vec<Event>, Vec<Waiting>)> {
+    pub(super) async fn next_batch(&self, run: &mut Run, clock: &dyn Clock) -> Option<(Vec<Event>, Vec<Waiting>)> {
         let mut events = Vec::new();
+        let mut patience: Option<BoxFuture<'_, ()>> = None;
         let mut is_over = false;
         std::future::poll_fn(|context: &mut Context<'_>| {
             while events.len() < EVENTS_PER_COMMIT && !is_over {
@@ -115,10 +126,17 @@ impl Recorder {
                 }
             }
             let has_steps = !self.waiting.lock().is_empty();
-            // Unless the run has no more events for now, nothing wakes this task.
+            // Unless the run has no more events for now, nothing but the clock wakes this task.
             let is_full = events.len() >= EVENTS_PER_COMMIT;
             let has_events = !events.is_empty() && (is_full || !self.parts.waits(&events));
-            if is_over || has_steps || has_events { Poll::Ready(()) } else { Poll::Pending }
+            if is_over || has_steps || has_events {
+                return Poll::Ready(());
+            }
+            if events.is_empty() {
+                return Poll::Pending;
+            }
+            let patience = patience.get_or_insert_with(|| clock.sleep(self.parts.patience_ms()));
+            patience.as_mut().poll(context)
         })
         .await;
         // With more events to come, the steps belong to a later batch.
@@ -197,7 +215,7 @@ mod tests {
 
     #[test]
     fn only_parts_of_one_text_are_joined() {
-        let parts = Parts { events_max: 12, n: Mutex::new(80) };
+        let parts = Parts { events_max: 12, n: AtomicU64::new(80) };
         let end = || event(EventKind::ReasoningStart {});
         let found = stored(&parts, [text("a"), text("b"), output("1", "c"), output("2", "d"), output("2", "e"), end()]);
         assert_eq!(found, ["ab", "c", "de"]);

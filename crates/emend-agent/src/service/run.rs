@@ -256,7 +256,7 @@ async fn drive(inner: &Shared<Inner>, task: &Task) -> ApiResult<Outcome> {
     };
     let mut usage = Spent::default();
     loop {
-        let batch = Box::pin(recorder.next_batch(&mut run));
+        let batch = Box::pin(recorder.next_batch(&mut run, &*inner.clock));
         let Either::Left((batch, _)) = select(batch, task.lost.cancelled()).await else { return Ok(Outcome::Left) };
         let Some((events, steps)) = batch else { break };
         note(&events, &mut end);

@@ -29,7 +29,11 @@ const N_READERS: usize = 3;
 
 /// Starts a server whose log is read and thrown away: a full pipe would stop the server.
 fn start(project: &Project, variables: &[(&str, &str)]) -> Server {
-    let mut server = Server::start_with(project, &["--rate-limit", "0"], variables);
+    start_with(project, &[], variables)
+}
+
+fn start_with(project: &Project, options: &[&str], variables: &[(&str, &str)]) -> Server {
+    let mut server = Server::start_with(project, &[&["--rate-limit", "0"], options].concat(), variables);
     let mut log = server.child.stderr.take().unwrap();
     thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
     server
@@ -254,4 +258,38 @@ fn a_long_text_leaves_the_first_events_of_its_job_in_the_log() {
     assert_eq!(of("message.completed").next().unwrap()["data"]["text"], parts);
     assert_eq!(parts, (0..N_PARTS).map(|n| format!("{n} ")).collect::<String>());
     println!("{N_PARTS} parts of a model in {} events", of("message.delta").count());
+}
+
+#[test]
+fn the_last_part_of_an_output_is_shown_before_its_command_goes_on() {
+    let project = project();
+    let server = start_with(&project, &["--allow", "shell"], &[("EMEND_MAX_EVENTS_PER_JOB", "60")]);
+    let session = server.ok("POST", "/api/agent/sessions", &json!({}))["session_id"].clone();
+    // The parts of the numbers are joined in the end.
+    let script = "for n in $(seq 60); do echo $n; sleep 0.01; done; printf waiting; sleep 60";
+    std::fs::write(project.path("slow.sh"), script).unwrap();
+    let job = server.ok("POST", "/api/agent/run", &json!({ "session_id": session, "instruction": "run sh slow.sh" }));
+    let job = job["job_id"].as_str().unwrap();
+    let wait_for = |what: &str, is_it: &dyn Fn(&Value) -> bool| {
+        let begun = Instant::now();
+        loop {
+            let events = server.ok("GET", &format!("/api/agent/jobs/{job}/events"), &Value::Null);
+            if let Some(found) = events["events"].as_array().unwrap().iter().find(|event| is_it(event)) {
+                return found.clone();
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "no {what}: {events}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    // A command may read hidden files, which no rule allows.
+    let asked = wait_for("approval request", &|event| event["type"] == "approval.requested");
+    let answer = json!({ "tool_call_id": asked["data"]["tool_call_id"], "decision": "allow" });
+    server.ok("POST", &format!("/api/agent/jobs/{job}/approve"), &answer);
+    let is_shown = |event: &Value| event["data"]["delta"].as_str().is_some_and(|delta| delta.ends_with("waiting"));
+    // It comes before the end of the command, which takes as long as the command may take.
+    wait_for("last part", &|event| is_shown(event) || event["type"] == "tool.call.completed");
+    let events = server.ok("GET", &format!("/api/agent/jobs/{job}/events"), &Value::Null);
+    let is_over = |event: &Value| event["type"] == "tool.call.completed";
+    assert!(!events["events"].as_array().unwrap().iter().any(is_over), "{events}");
+    server.ok("POST", &format!("/api/agent/jobs/{job}/cancel"), &json!({}));
 }

@@ -22,6 +22,7 @@ use crate::error_code::ErrorCode;
 /// assert_eq!(hash.hex(), "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9");
 /// assert_eq!(hash.hex().parse(), Ok(hash));
 /// assert_eq!(hash.to_string().parse(), Ok(hash));
+/// assert_eq!(ContentHash::from_bytes(hash.to_bytes()), hash);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -59,6 +60,18 @@ impl ContentHash {
     /// Returns the hash of the bytes that `state` has read.
     pub(super) fn of_state(state: Sha256) -> Self {
         Self(state.finalize().into())
+    }
+
+    /// Returns the hash with these bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the bytes of the hash.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 32] {
+        self.0
     }
 
     /// Returns the 64 hexadecimal digits, without `sha256:`.

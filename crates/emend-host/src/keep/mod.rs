@@ -2,7 +2,7 @@
 //!
 //! The keeper's directory, in the project's state, holds:
 //!
-//! - `tree.json`: every path with its marks, as of the last command. A path whose marks are the same is not read again.
+//! - `tree.postcard`: every path with its marks, as of the last command. A path whose marks are the same is not read again.
 //! - `pack-…` with `index-…`, and `large-…`: the contents, by hash.
 //! - `running.json`: the run of the command that is running, with the mark of its processes. If this process is killed,
 //!   the next process finds it, waits until the command has ended, and records its changes.
@@ -31,6 +31,7 @@ mod scan;
 mod storm;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod undo;
 mod unkept;
 
@@ -70,7 +71,6 @@ const LOGGED_FILES_MAX: usize = 1000;
 /// From this size on, contents that nothing needs are removed from the store.
 const TIDIED_BYTES_MIN: u64 = STORE_BYTES_MAX / 2;
 
-const TREE: &str = "tree.json";
 const RUNNING: &str = "running.json";
 
 /// A command that is running.
@@ -370,8 +370,8 @@ impl Loaded {
         let mut loaded = Self {
             directory: directory.to_owned(),
             state: (found.dev(), found.ino()),
-            tree: document(&directory.join(TREE))?.unwrap_or_default(),
-            is_dirty: false,
+            tree: tree::read(directory)?,
+            is_dirty: !directory.join(tree::TREE).exists(),
             pack: Pack::open(directory)?,
             aside: Aside(directory.join(ASIDE)),
             n_tidied: 0,
@@ -453,7 +453,7 @@ impl Loaded {
         self.tree = tree;
         self.pack.sync()?;
         if self.is_dirty {
-            replace(&self.directory.join(TREE), &serde_json::to_vec(&self.tree)?)?;
+            tree::write(&self.directory, &self.tree)?;
             self.is_dirty = false;
         }
         replace(&self.directory.join(RUNNING), &serde_json::to_vec(running)?)?;

@@ -7,8 +7,29 @@ use serde::{Deserialize, Serialize};
 /// A reference to a stored content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Blob {
+    #[serde(with = "hash_form")]
     pub(super) hash: ContentHash,
     pub(super) len: u64,
+}
+
+/// The form of a hash: a text in JSON, its bytes in a binary format.
+mod hash_form {
+    use emend_edit::ContentHash;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(hash: &ContentHash, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => hash.serialize(serializer),
+            false => hash.to_bytes().serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ContentHash, D::Error> {
+        match deserializer.is_human_readable() {
+            true => ContentHash::deserialize(deserializer),
+            false => <[u8; 32]>::deserialize(deserializer).map(ContentHash::from_bytes),
+        }
+    }
 }
 
 /// The kind and the content of a path.

@@ -103,13 +103,14 @@ impl Pack {
             // A process was killed, or the disk was full, while an entry was written. Later ones must not follow the rest.
             open_private(&pack.index())?.set_len((index.len() - rest) as u64)?;
         }
+        pack.known.reserve(index.len() / INDEX_ENTRY_BYTES);
         for entry in index.chunks_exact(INDEX_ENTRY_BYTES) {
-            let (hash, rest) = entry.split_at(32);
+            let Some((hash, rest)) = entry.split_first_chunk() else { continue };
             let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
             let (at, len) = (number(&rest[..8]), number(&rest[8..]));
             // The pack is synced first, so this is never needed after a crash.
             if at + len <= pack.len {
-                pack.known.insert(hash_of(hash)?, Some(at));
+                pack.known.insert(ContentHash::from_bytes(*hash), Some(at));
             }
         }
         Ok(pack)
@@ -189,7 +190,7 @@ impl Pack {
             return Ok(None);
         }
         self.known.insert(hash, Some(self.len));
-        self.unwritten.extend_from_slice(&bytes_of(hash)?);
+        self.unwritten.extend_from_slice(&hash.to_bytes());
         self.unwritten.extend_from_slice(&self.len.to_le_bytes());
         self.unwritten.extend_from_slice(&len.to_le_bytes());
         self.buffer.extend_from_slice(content);
@@ -349,19 +350,6 @@ fn open_private(path: &Path) -> io::Result<File> {
 
 fn absent_is_fine(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
-}
-
-/// Returns the bytes of a hash.
-fn bytes_of(hash: ContentHash) -> io::Result<Vec<u8>> {
-    let hex = hash.hex();
-    let digits = |at: usize| hex.get(at..at + 2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-    (0..64).step_by(2).map(digits).collect::<Option<_>>().ok_or_else(|| io::Error::other("not a hash"))
-}
-
-/// Returns the hash with these bytes.
-fn hash_of(bytes: &[u8]) -> io::Result<ContentHash> {
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    hex.parse().map_err(io::Error::other)
 }
 
 /// Makes `copy` share the content of `file`. Returns whether the file system supports that.

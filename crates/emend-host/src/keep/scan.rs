@@ -60,7 +60,8 @@ pub(super) fn scan(files: &RootFiles, skipped: (u64, u64)) -> io::Result<Vec<Ent
     if let Some(error) = walk.lock().failed.take() {
         return Err(error);
     }
-    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    // Merges the sorted parts of the threads.
+    found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
 
@@ -198,6 +199,7 @@ impl Walk {
             queue.n_busy -= 1;
             self.changed.notify_all();
         }
+        found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         found
     }
 

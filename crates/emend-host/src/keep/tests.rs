@@ -367,7 +367,7 @@ fn what_a_command_may_change_is_on_the_disk_before_it_starts() {
     let open = project.open();
     block_on(open.environment.keeper().unwrap().keep(1)).unwrap();
     let kept = project.kept();
-    for name in ["pack-0", "index-0", super::TREE, super::RUNNING] {
+    for name in ["pack-0", "index-0", super::tree::TREE, super::RUNNING] {
         synced::check(&kept.join(name));
     }
     fs::remove_file(project.path("b.bin")).unwrap();

@@ -1,5 +1,6 @@
 //! The time that a command of the agent costs in a tree of 100,000 files, beside git: before each command all files are
-//! kept, and after it the changes are recorded.
+//! kept, and after it the changes are recorded. A run without a command shows what the rest costs there, such as the state of
+//! the repository for the prompt.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,13 +33,18 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     let first = bench.command(&large)?;
     let first_by_git = until_ended(command("git", &large).args(["add", "--all"]))?;
     let (mut in_small, mut in_large, mut changing, mut by_git) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut idle_in_small, mut idle_in_large) = (Vec::new(), Vec::new());
     for round in 0..N_ROUNDS {
         in_small.push(bench.command(&small)?);
         in_large.push(bench.command(&large)?);
+        idle_in_small.push(bench.task(&small, "hello")?);
+        idle_in_large.push(bench.task(&large, "hello")?);
         changing.push(bench.change(&large, round)?);
         by_git.push(until_ended(command("git", &large).args(["status", "--porcelain"]))?);
     }
     let [in_small, in_large, changing, by_git] = [in_small, in_large, changing, by_git].map(median_ms);
+    let [idle_in_small, idle_in_large] = [idle_in_small, idle_in_large].map(median_ms);
+    let without_command = idle_in_large - idle_in_small;
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     std::fs::remove_dir_all(&folder)?;
     Ok(vec![
@@ -49,8 +55,21 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
             ms(first_by_git),
             "ms",
         ),
-        Row::beside("cost of a later command there", in_large - in_small, "git status".to_owned(), by_git, "ms"),
-        Row::beside("of one that changes a file", changing - in_small, "git status".to_owned(), by_git, "ms"),
+        Row::beside(
+            "cost of a later command there",
+            in_large - in_small - without_command,
+            "git status".to_owned(),
+            by_git,
+            "ms",
+        ),
+        Row::beside(
+            "of one that changes a file",
+            changing - in_small - without_command,
+            "git status".to_owned(),
+            by_git,
+            "ms",
+        ),
+        Row::beside("of a run without a command", without_command, "git status".to_owned(), by_git, "ms"),
     ])
 }
 
