@@ -124,8 +124,8 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
             session.told_revision = Some(revision);
             session.rewound = None;
             session.last_job_id = Some(job.job_id.clone());
+            changes.text = format!("{}\n{}", job.instruction, ContextRow::searched(&new.context_rows));
             pin_rows(session, new.context_rows);
-            changes.text = format!("{}\n", job.instruction);
             changes.event(job, "job.queued", json!({ "instruction": job.instruction }));
             changes.submit(job, job.job_id.clone());
             new.origin.leave(session, job, changes)

@@ -70,7 +70,7 @@ limits! {
     max_read_lines_default = 800, "EMEND_MAX_READ_LINES_DEFAULT";
     /// Time between two polls of a client in milliseconds.
     poll_interval_ms = 2_000, "EMEND_POLL_INTERVAL_MS";
-    /// Maximum number of consecutive tool calls that do not match their schema.
+    /// Number of times that the model may try again after tool calls that do not match their schema.
     max_schema_retries = 5, "EMEND_MAX_SCHEMA_RETRIES";
     /// Maximum number of lines of a hunk before it is split.
     max_hunk_lines = 80, "EMEND_MAX_HUNK_LINES";

@@ -503,6 +503,7 @@ async fn finish(inner: &Shared<Inner>, task: &Task, end: End) -> ApiResult<()> {
                 job.control.steering = steering;
                 job.n_questions += 1;
                 let question = Question { question_id: format!("q_{}", job.n_questions), ..question };
+                changes.text = format!("{}\n{}\n", question.question, question.options.join("\n"));
                 changes.event(job, "clarification.requested", serde_json::to_value(&question).unwrap_or_default());
                 job.question = Some(question);
                 job.status = JobStatus::WaitingForUser;

@@ -24,8 +24,8 @@ pub struct SessionConfig {
     /// Maximum number of tool calls of one run and its subagents; 0 = unlimited. Calls beyond the limit do not run, and
     /// their results say so. The model then responds once more, without tools, and the run ends.
     pub max_tool_calls: u64,
-    /// Number of consecutive rounds in which the arguments of every call fail the schema, after which the run ends with an
-    /// error; 0 = unlimited.
+    /// Number of times that the model may try again, in consecutive rounds, after the arguments of every call of a response
+    /// failed the schema; then the run ends with an error. 0 = unlimited.
     pub max_schema_retries: u64,
     /// Limits on the tokens, the cost and the duration of one run.
     pub run_budget: RunBudget,

@@ -26,15 +26,10 @@ pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let shown = |value: &Value| match value {
-        Value::Null => "-".to_owned(),
-        value => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
-    };
-    let name_width = rows.iter().map(|row| row.name.len()).max().unwrap_or_default();
-    let width = rows.iter().map(|row| shown(&row.value).chars().count()).max().unwrap_or_default();
-    for SettingRow { name, value, source } in rows {
-        writeln!(stdout, "{name:name_width$}  {:width$}  {source}", shown(&value))?;
-    }
+    let (of_tables, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(SettingRow::is_of_table);
+    write_rows(&mut stdout, &rows)?;
+    writeln!(stdout)?;
+    write_rows(&mut stdout, &of_tables)?;
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let user = user_file(&variable).map_or_else(|| "(no home)".to_owned(), |path| path.display().to_string());
     writeln!(stdout, "\nyour file     {user}")?;
@@ -57,6 +52,20 @@ pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure
         writeln!(stdout, "{:18}  {key}{address}", info.name)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints settings in columns.
+fn write_rows(out: &mut impl Write, rows: &[SettingRow]) -> std::io::Result<()> {
+    let shown = |value: &Value| match value {
+        Value::Null => "-".to_owned(),
+        value => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+    };
+    let name_width = rows.iter().map(|row| row.name.len()).max().unwrap_or_default();
+    let width = rows.iter().map(|row| shown(&row.value).chars().count()).max().unwrap_or_default();
+    for SettingRow { name, value, source } in rows {
+        writeln!(out, "{name:name_width$}  {:width$}  {source}", shown(value))?;
+    }
+    Ok(())
 }
 
 /// Returns an address without user, password, query and fragment, which may be secrets.

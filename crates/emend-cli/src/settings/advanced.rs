@@ -181,7 +181,7 @@ pub(super) static TABLE: [Row; 30] = [
         "--max-schema-retries",
         |settings| &mut settings.max_schema_retries,
         "N",
-        "Stop after N responses in a row whose tool calls do not match their schemas. Default 5; 0 for never",
+        "Let the model try again N times in a row if its tool calls do not match their schemas. Default 5; 0 for no limit",
     ),
     Row {
         project: ProjectRight::SwitchOn,

@@ -53,10 +53,17 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// A setting as it is printed.
 pub(crate) struct SettingRow {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// Null if the setting has no value.
     pub(crate) value: serde_json::Value,
     pub(crate) source: Source,
+}
+
+impl SettingRow {
+    /// Returns whether this is a value of a table, such as `service.max_sessions`.
+    pub(crate) fn is_of_table(&self) -> bool {
+        self.name.contains('.')
+    }
 }
 
 /// Returns the environment variables of the settings that are not advanced.
@@ -107,8 +114,14 @@ impl Settings {
                 settings.set(row, &text, &Source::Environment(name))?;
             }
         }
-        service::read_variables(&mut settings.service, variable)?;
-        routing::read_variables(&mut settings.routing, variable)?;
+        for (table, set) in [
+            (service::TABLE, service::read_variables(&mut settings.service, variable)?),
+            (routing::TABLE, routing::read_variables(&mut settings.routing, variable)?),
+        ] {
+            let sources =
+                set.into_iter().map(|(name, variable)| (format!("{table}.{name}"), Source::Environment(variable)));
+            settings.table_sources.extend(sources);
+        }
         for (row, values) in &flags.given {
             let source = Source::Flag(row.option);
             values.iter().try_for_each(|value| settings.set(row, value, &source))?;
@@ -148,14 +161,21 @@ impl Settings {
         Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
     }
 
-    /// Returns all settings as they are printed. Lists have one row per entry.
+    /// Returns all settings as they are printed, those of tables as `table.name`. Lists have one row per entry.
     pub(crate) fn rows(&self) -> Vec<SettingRow> {
         let mut settings = self.clone();
         let rows = rows().flat_map(|row| {
             let shown = (row.field)(&mut settings).shown();
-            shown.into_iter().map(|(value, source)| SettingRow { name: row.name, value, source })
+            shown.into_iter().map(|(value, source)| SettingRow { name: row.name.to_owned(), value, source })
         });
-        rows.collect()
+        let service = service::values(&self.service).map(|value| (service::TABLE, value));
+        let routing = routing::values(&self.routing).map(|value| (routing::TABLE, value));
+        let of_tables = service.chain(routing).map(|(table, (name, value))| {
+            let name = format!("{table}.{name}");
+            let source = self.table_sources.get(&name).cloned().unwrap_or_default();
+            SettingRow { name, value: value.unwrap_or_default(), source }
+        });
+        rows.chain(of_tables).collect()
     }
 
     /// Reads a settings file, if it exists. That of a project is in the directory `below` its root.
@@ -166,12 +186,14 @@ impl Settings {
         let table: Table = text.parse().map_err(|error| wrong(unparsed(&text, &error)))?;
         let source = Source::File(path.to_owned());
         for (name, value) in table {
-            if name == service::TABLE {
-                service::read(&mut self.service, &value, is_project).map_err(wrong)?;
-                continue;
-            }
-            if name == routing::TABLE {
-                routing::read(&mut self.routing, &value, is_project).map_err(wrong)?;
+            let set = match name.as_str() {
+                service::TABLE => Some(service::read(&mut self.service, &value, is_project)),
+                routing::TABLE => Some(routing::read(&mut self.routing, &value, is_project)),
+                _ => None,
+            };
+            if let Some(set) = set {
+                let sources = set.map_err(wrong)?.into_iter().map(|set| (format!("{name}.{set}"), source.clone()));
+                self.table_sources.extend(sources);
                 continue;
             }
             let row = rows().find(|row| row.name == name).ok_or_else(|| wrong(unknown(&name)))?;
@@ -380,7 +402,8 @@ mod tests {
                     allow = [\"shell:cargo *\"]\ndeny = \"shell:git push *\"\n\
                     max_tool_rounds = 20\nmax_cost = 1.5\nmax_time = \"10m\"\n";
         let settings = taken(text, false).unwrap();
-        let rows = settings.rows().into_iter().map(|row| format!("{} {}", row.name, row.value));
+        let rows = settings.rows().into_iter().filter(|row| !row.is_of_table());
+        let rows = rows.map(|row| format!("{} {}", row.name, row.value));
         // Settings that the file does not name stay off or unset.
         let rows: Vec<String> = rows.filter(|row| !row.ends_with(" false") && !row.ends_with(" null")).collect();
         assert_eq!(

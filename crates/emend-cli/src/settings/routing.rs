@@ -45,6 +45,23 @@ impl Routing {
         }
     }
 
+    fn get(&self, name: &str) -> Option<serde_json::Value> {
+        match name {
+            "agent_mode" => self.agent_mode.map(|mode| {
+                let name = match mode {
+                    AgentMode::Local => "local",
+                    AgentMode::Remote => "remote",
+                    AgentMode::HybridAuto => "hybrid_auto",
+                };
+                name.into()
+            }),
+            "hybrid_max_local_attempts" => self.max_local_attempts.map(Into::into),
+            "hybrid_remote_on_schema_fail" => self.remote_on_schema_fail.map(Into::into),
+            "hybrid_remote_on_context_overflow" => self.remote_on_context_overflow.map(Into::into),
+            _ => self.remote_on_timeout_ms.map(Into::into),
+        }
+    }
+
     /// Sets a value. The error is what it must be.
     fn set(&mut self, name: &str, text: &str) -> Result<(), &'static str> {
         let switch = || match text {
@@ -76,8 +93,9 @@ impl Routing {
     }
 }
 
-/// Reads the table of a file. A project's file has none: a remote model can cost money, and gets the project's texts.
-pub(super) fn read(routing: &mut Routing, table: &Value, is_project: bool) -> Result<(), String> {
+/// Reads the table of a file, and returns its names. A project's file has none: a remote model can cost money, and gets the
+/// project's texts.
+pub(super) fn read(routing: &mut Routing, table: &Value, is_project: bool) -> Result<Vec<String>, String> {
     if is_project {
         return Err(format!("a project file cannot set {TABLE:?}; use your own config.toml"));
     }
@@ -98,7 +116,12 @@ pub(super) fn read(routing: &mut Routing, table: &Value, is_project: bool) -> Re
         };
         routing.set(name, &text).map_err(|expected| format!("{TABLE}.{name} must be {expected}, not {text}"))?;
     }
-    Ok(())
+    Ok(table.keys().cloned().collect())
+}
+
+/// Returns each name with its value, if one is given.
+pub(super) fn values(routing: &Routing) -> impl Iterator<Item = (&'static str, Option<serde_json::Value>)> {
+    NAMES.into_iter().map(|name| (name, routing.get(name)))
 }
 
 /// Returns the environment variables.
@@ -110,16 +133,21 @@ fn variable_of(name: &str) -> String {
     format!("EMEND_{}", name.to_uppercase())
 }
 
-/// Reads the environment variables.
-pub(super) fn read_variables(routing: &mut Routing, variable: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
+/// Reads the environment variables. Returns the names that were set, each with its variable.
+pub(super) fn read_variables(
+    routing: &mut Routing,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<(String, String)>, Failure> {
+    let mut set = Vec::new();
     for name in NAMES {
         let Some(text) = variable(&variable_of(name)) else { continue };
         routing.set(name, text.trim()).map_err(|expected| {
             let message = format!("{}: expected {expected}, not {text:?}", variable_of(name));
             Failure::new(Code::Configuration, message)
         })?;
+        set.push((name.to_owned(), variable_of(name)));
     }
-    Ok(())
+    Ok(set)
 }
 
 #[cfg(test)]
@@ -129,7 +157,7 @@ mod tests {
     fn check(text: &str, expected: Result<RouterPolicy, &str>) {
         let mut routing = Routing::default();
         let outcome = read(&mut routing, &Value::Table(text.parse().unwrap()), false);
-        let outcome = outcome.map(|()| routing.over(RouterPolicy::default()));
+        let outcome = outcome.map(|_| routing.over(RouterPolicy::default()));
         assert_eq!(outcome, expected.map_err(str::to_owned), "{text}");
     }
 

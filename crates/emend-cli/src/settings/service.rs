@@ -10,11 +10,12 @@ use crate::failure::Failure;
 /// Name of the table.
 pub(super) const TABLE: &str = "service";
 
-/// Reads the table of a file. A project's file only lowers limits.
-pub(super) fn read(limits: &mut ServiceLimits, table: &Value, is_project: bool) -> Result<(), String> {
+/// Reads the table of a file. A project's file only lowers limits. Returns the names of the limits that were set.
+pub(super) fn read(limits: &mut ServiceLimits, table: &Value, is_project: bool) -> Result<Vec<String>, String> {
     let Value::Table(table) = table else {
         return Err(format!("{TABLE} must be a table, not of type {}", table.type_str()));
     };
+    let mut set = Vec::new();
     for (name, value) in table {
         let Some(before) = get(limits, name) else {
             let near = closest(name, LIMITS.iter().map(|limit| limit.name), 1);
@@ -26,16 +27,18 @@ pub(super) fn read(limits: &mut ServiceLimits, table: &Value, is_project: bool) 
         let is_lower = number > 0 && (before == 0 || number < before);
         if is_lower || !is_project {
             limits.set(name, number);
+            set.push(name.clone());
         }
     }
-    Ok(())
+    Ok(set)
 }
 
-/// Reads the environment variables.
+/// Reads the environment variables. Returns the names of the limits that were set, each with its variable.
 pub(super) fn read_variables(
     limits: &mut ServiceLimits,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<(), Failure> {
+) -> Result<Vec<(String, String)>, Failure> {
+    let mut set = Vec::new();
     for limit in LIMITS {
         let Some(text) = variable(limit.variable) else { continue };
         let wrong = || {
@@ -43,8 +46,14 @@ pub(super) fn read_variables(
             Failure::new(Code::Configuration, message)
         };
         limits.set(limit.name, text.trim().parse().map_err(|_| wrong())?);
+        set.push((limit.name.to_owned(), limit.variable.to_owned()));
     }
-    Ok(())
+    Ok(set)
+}
+
+/// Returns each limit with its value.
+pub(super) fn values(limits: &ServiceLimits) -> impl Iterator<Item = (&'static str, Option<serde_json::Value>)> {
+    LIMITS.iter().map(|limit| (limit.name, get(limits, limit.name).map(Into::into)))
 }
 
 fn get(limits: &ServiceLimits, name: &str) -> Option<u64> {
@@ -58,7 +67,7 @@ mod tests {
     fn check(text: &str, is_project: bool, expected: Result<u64, &str>) {
         let table = Value::Table(text.parse().unwrap());
         let mut limits = ServiceLimits::default();
-        let outcome = read(&mut limits, &table, is_project).map(|()| limits.max_sessions);
+        let outcome = read(&mut limits, &table, is_project).map(|_| limits.max_sessions);
         assert_eq!(outcome, expected.map_err(str::to_owned), "{text}");
     }
 

@@ -1,11 +1,13 @@
 //! The table of settings. A new setting is a field of [`Settings`] and a row of [`TABLE`], or of the table of advanced
 //! settings.
 
+use std::collections::BTreeMap;
+
 use emend_agent::service::ServiceLimits;
 use serde_json::{Map, Value};
 
 use super::advanced;
-use super::field::{Field, Sourced};
+use super::field::{Field, Source, Sourced};
 use super::limits::{Count, Dollars, Duration, Responses, Rounds, Tokens, Wait};
 use super::routing::Routing;
 use super::values::{CompactionName, EditsName, Effort, InheritName, Model, ProfileName, Switch, ToolCalls};
@@ -67,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) service: ServiceLimits,
     /// The choice between the model and the fallback model. It has no options.
     pub(crate) routing: Routing,
+    /// The sources of the given values of both, by the names of table and value, such as `service.max_sessions`.
+    pub(crate) table_sources: BTreeMap<String, Source>,
     /// Whether the user's own files are ignored.
     pub(crate) without_user_files: bool,
     /// Directories of the project in which git reads settings or hooks, besides `.git`.

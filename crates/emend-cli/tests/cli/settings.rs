@@ -69,6 +69,30 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
         env_inherit          harmless             default
         index                true                 default
 
+        service.max_tool_calls_per_job             12       default
+        service.max_search_results_default         20       default
+        service.max_search_results_cap             50       default
+        service.max_search_snippet_lines           20       default
+        service.max_read_bytes_default             65536    default
+        service.max_read_lines_default             800      default
+        service.poll_interval_ms                   2000     default
+        service.max_schema_retries                 5        default
+        service.max_hunk_lines                     80       default
+        service.max_hunk_bytes                     8192     default
+        service.max_sessions                       25       default
+        service.max_jobs_per_session               40       default
+        service.max_events_per_job                 3000     default
+        service.completed_ttl_hours                72       default
+        service.max_reruns                         2        default
+        service.max_follow_ups                     20       default
+        service.max_running_jobs                   16       default
+        service.max_text_bytes                     1048576  default
+        routing.agent_mode                         -        default
+        routing.hybrid_max_local_attempts          -        default
+        routing.hybrid_remote_on_schema_fail       -        default
+        routing.hybrid_remote_on_context_overflow  -        default
+        routing.hybrid_remote_on_timeout_ms        -        default
+
         your file     ROOT/config/emend/config.toml
         project file  ./.emend.toml
 
@@ -84,6 +108,37 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
     let of = |name: &str| lines.iter().filter(|line| line["name"] == name).collect::<Vec<_>>();
     assert_eq!((&of("web")[0]["value"], of("web")[0]["source"].as_str()), (&false.into(), Some("EMEND_WEB")));
     assert_eq!(of("allow").len(), 3);
+}
+
+#[test]
+fn values_of_tables_are_listed_with_their_sources() {
+    let project = project(
+        "[service]\nmax_sessions = 30\nmax_follow_ups = 7\n[routing]\nagent_mode = \"local\"\n",
+        "[service]\nmax_sessions = 3\nmax_follow_ups = 9\n",
+    );
+    let variables = [("EMEND_MAX_RERUNS", "1"), ("EMEND_HYBRID_REMOTE_ON_TIMEOUT_MS", "900")];
+    let outcome = run(&project, &["config"], &variables);
+    let text = outcome.assert_ok().stdout.replace(project.root.path().to_str().unwrap(), "ROOT");
+    let source_of = |name: &str| {
+        let line =
+            text.lines().find(|line| line.split_whitespace().next() == Some(name)).unwrap_or_else(|| panic!("{text}"));
+        line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    for (name, expected) in [
+        ("service.max_sessions", "3 ./.emend.toml"),
+        // A project only lowers limits.
+        ("service.max_follow_ups", "7 ROOT/config/emend/config.toml"),
+        ("service.max_reruns", "1 EMEND_MAX_RERUNS"),
+        ("service.max_running_jobs", "16 default"),
+        ("routing.agent_mode", "local ROOT/config/emend/config.toml"),
+        ("routing.hybrid_remote_on_timeout_ms", "900 EMEND_HYBRID_REMOTE_ON_TIMEOUT_MS"),
+        ("routing.hybrid_max_local_attempts", "- default"),
+    ] {
+        assert_eq!(source_of(name), expected, "{name}");
+    }
+    let rows = run(&project, &["config", "--json"], &variables);
+    let row = r#"{"name":"routing.agent_mode","value":"local","source":"#;
+    assert!(rows.assert_ok().stdout.contains(row), "{}", rows.stdout);
 }
 
 /// A response of a model that calls a tool in every response.

@@ -140,6 +140,32 @@ fn steering_and_comments_are_found_by_a_search() {
 }
 
 #[test]
+fn context_rows_and_questions_are_found_by_a_search() {
+    block_on(async {
+        let ask = ("clarify_user", json!({ "question": "Serifs everywhere?", "options": ["only in titles", "no"] }));
+        let bench = Bench::new("//- a.md\n1\n");
+        bench.script().push([Answer::Call(vec![ask])]);
+        let row = |id: &str, content: &str| json!({ "id": id, "kind": "selection", "content": content });
+        let session = bench.session(json!({ "model": "script", "context_rows": [row("r1", "with margins")] })).await;
+        let path = format!("/api/agent/sessions/{session}");
+        let rows = json!({ "context_rows": [row("r2", "updated with leading")] });
+        assert_eq!(bench.send(crate::service::api::Method::Patch, &path, rows).await.0, 200);
+        let run = json!({
+            "session_id": session,
+            "instruction": "set the type",
+            "context_rows": [row("r3", "sent with kerning")],
+        });
+        assert_eq!(bench.post("/api/agent/run", run).await.0, 202);
+        bench.work().await;
+        for query in ["margins", "leading", "kerning", "Serifs", "only+in+titles", "set+the+type"] {
+            let (_, list) = bench.get(&format!("/api/agent/sessions?query={query}")).await;
+            assert_eq!(list["total"], 1, "{query}");
+        }
+        assert_eq!(bench.get("/api/agent/sessions?query=nowhere").await.1["total"], 0);
+    });
+}
+
+#[test]
 fn a_conflict_in_an_archived_session_starts_no_model() {
     block_on(async {
         let (bench, session, jobs) = scripted("//- a.md\n1\n2\n", &[vec![edit("1\n", "AA\n")]]).await;

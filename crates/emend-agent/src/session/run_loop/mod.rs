@@ -305,7 +305,7 @@ async fn respond(
 /// Returns whether the run ends because the model's arguments failed the schema in too many rounds.
 fn gives_up(core: &Core, n_misfits: u64, calls: &[ToolCall]) -> bool {
     let max = core.settings().config.max_schema_retries;
-    if max == 0 || n_misfits < max {
+    if max == 0 || n_misfits <= max {
         return false;
     }
     let tool = calls.last().map_or("", |call| &call.name);
