@@ -262,6 +262,28 @@ test("one run at a time, and one reader of its events", async (t) => {
   assert.equal((await agent.run("what can you do?").result).reason, "natural");
 });
 
+test("a run that nobody reads is named, and ends when it is cancelled", async (t) => {
+  const agent = await create(t);
+  const run = agent.run("rename Price to Cost");
+  const refused = (error) => error.code === "busy" && error.message.startsWith("the last run has not started");
+  assert.throws(() => agent.run("rename Price to Worth"), refused);
+  const events = collect(run);
+  assert.throws(() => agent.run("rename Price to Worth"), /still works on the last task/);
+  await events;
+  agent.run("rename Price to Worth").cancel();
+  // The cancelled run ends in later macrotasks.
+  for (let n = 0; n < 100; n += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    try {
+      assert.equal((await agent.run("what can you do?").result).reason, "natural");
+      return;
+    } catch (error) {
+      assert.equal(error.code, "busy");
+    }
+  }
+  assert.fail("the agent stays busy after a cancelled run");
+});
+
 test("events wait for a reader who comes after the result", async (t) => {
   const agent = await create(t);
   const run = agent.run("rename Price to Cost");

@@ -110,6 +110,14 @@ export class Run implements AsyncIterable<AgentEvent> {
   }
 
   /**
+   * Whether nothing has advanced the run yet.
+   * @internal
+   */
+  get isUnread(): boolean {
+    return !this.#ended && !this.#iterated && !this.#advancesAlone;
+  }
+
+  /**
    * Sends the model a message during the run. The model sees it after the current tool calls, or after the answer that
    * it is writing. Use {@link Agent.followUp} for a message that can wait until the task is done.
    *
