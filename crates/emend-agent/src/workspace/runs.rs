@@ -161,7 +161,7 @@ impl Workspace {
         let since = self.last_unlogged(&kept);
         #[cfg(target_family = "wasm")]
         let since = BTreeMap::new();
-        let taken = self.taken_back_since(runs, None, &since).await?;
+        let taken = self.taken_back_since(runs, None, (&since, &BTreeSet::new())).await?;
         #[cfg(not(target_family = "wasm"))]
         let taken = self.with_empty_files(taken, runs, &first.restored);
         let TakenBack { mut undone, logs, .. } = taken;
@@ -259,7 +259,7 @@ impl Workspace {
             let mut logs = Vec::new();
             let since = self.last_unlogged(&KeptUndo { logged: turn.clone(), ..kept.clone() });
             for path in &turn {
-                let taken = self.taken_back_since(&kept.runs, Some(path), &since).await?;
+                let taken = self.taken_back_since(&kept.runs, Some(path), (&since, &BTreeSet::new())).await?;
                 undone.kept.retain(|kept| kept != path);
                 undone.kept.extend(taken.undone.kept);
                 logs.extend(taken.logs);
@@ -399,19 +399,38 @@ impl Workspace {
         self.keeper().map(|keeper| keeper.last_unlogged(kept)).unwrap_or_default()
     }
 
+    /// Returns the logs as an undo of runs would leave them.
     async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
-        self.taken_back_since(runs, path, &BTreeMap::new()).await
+        #[cfg(target_family = "wasm")]
+        let giving_way = BTreeSet::new();
+        #[cfg(not(target_family = "wasm"))]
+        let giving_way = self.giving_way(runs).await?;
+        self.taken_back_since(runs, path, (&BTreeMap::new(), &giving_way)).await
     }
 
-    /// Returns the logs after undoing runs. Of a file in `since`, only edits after that run and time are undone.
+    /// Returns the paths at which an undo puts a directory in the place of something else.
+    #[cfg(not(target_family = "wasm"))]
+    async fn giving_way(&self, runs: &[u64]) -> Result<BTreeSet<FilePath>, WorkspaceError> {
+        let Some(keeper) = self.keeper() else { return Ok(BTreeSet::new()) };
+        let is_directory = |state: &Option<KeptState>| {
+            state.as_ref().is_some_and(|state| state.kind == crate::environment::KeptStateKind::Directory)
+        };
+        let replaces =
+            |change: &KeptPreview| !change.is_blocked && is_directory(&change.before) && !is_directory(&change.after);
+        let changes = keeper.preview(&KeptUndo { runs: runs.to_vec(), ..KeptUndo::default() }).await?;
+        Ok(changes.into_iter().filter(replaces).map(|change| change.path).collect())
+    }
+
+    /// Returns the logs after undoing runs. Of a file in `since`, only edits after that run and time are undone. Paths in
+    /// `giving_way` are in the way of no text.
     async fn taken_back_since(
         &self,
         runs: &[u64],
         path: Option<&FilePath>,
-        since: &BTreeMap<FilePath, (u64, u64)>,
+        (since, giving_way): (&BTreeMap<FilePath, (u64, u64)>, &BTreeSet<FilePath>),
     ) -> Result<TakenBack, WorkspaceError> {
         #[cfg(target_family = "wasm")]
-        let _ = since;
+        let _ = (since, giving_way);
         // Other files are not even read: they may have become binary files or directories.
         let known = self.logged(runs);
         #[cfg(not(target_family = "wasm"))]
@@ -471,16 +490,16 @@ impl Workspace {
             taken.logs.push((path, log));
         }
         #[cfg(not(target_family = "wasm"))]
-        self.keep_obstructed(&mut taken).await;
+        self.keep_obstructed(&mut taken, giving_way).await;
         Ok(taken)
     }
 
     /// Takes the texts out of an undo whose place is taken: by a directory in which anything stays, or by a file in the place
     /// of a directory above.
     #[cfg(not(target_family = "wasm"))]
-    async fn keep_obstructed(&self, taken: &mut TakenBack) {
+    async fn keep_obstructed(&self, taken: &mut TakenBack, giving_way: &BTreeSet<FilePath>) {
         let goes = |(_, log): &&(FilePath, LineLog)| log.is_visible_text(None);
-        let going = set_of(taken.logs.iter().filter(goes).map(|(path, _)| path.clone()));
+        let going = set_of(taken.logs.iter().filter(goes).map(|(path, _)| path).chain(giving_way).cloned());
         let mut obstructed = BTreeSet::new();
         for (path, _) in taken.logs.iter().filter(|(path, _)| !going.contains(path)) {
             let above = self.file_above(path).await;

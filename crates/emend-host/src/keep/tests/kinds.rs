@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use emend_agent::workspace::{RollbackMode, RollbackRequest};
+use emend_agent::workspace::{RollbackMode, RollbackRequest, UndoneRun};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
@@ -151,6 +151,23 @@ fn a_line_of_the_user_in_a_file_in_the_place_of_a_directory_is_named_at_the_undo
             assert_eq!(difference(&before, &project.tree()), None, "{last}");
         }
     }
+}
+
+#[test]
+fn a_preview_shows_the_texts_of_a_directory_in_whose_place_a_file_is() {
+    let project = project();
+    let before = project.tree();
+    let open = project.open();
+    call(&open, &shell("rm -r deep; echo file > deep"));
+    let preview = block_on(open.workspace.preview_undo_runs(&runs(&open))).unwrap();
+    let texts = block_on(open.workspace.texts_of_runs(&runs(&open), None)).unwrap();
+    let shown: Vec<_> = texts.iter().map(|text| (text.path.as_str(), text.before.as_deref(), &text.after)).collect();
+    assert_eq!(shown, [("deep/er/c.txt", Some("sea\n"), &None)]);
+    let undone = block_on(open.workspace.undo_runs(&runs(&open))).unwrap();
+    assert_eq!(difference(&before, &project.tree()), None);
+    let found = |undone: &UndoneRun| undone.restored.iter().any(|path| path.as_str() == "deep/er/c.txt");
+    assert!(found(&preview) && found(&undone), "{preview:?} {undone:?}");
+    assert_eq!((preview.kept, preview.blocked), (undone.kept, undone.blocked));
 }
 
 #[test]
