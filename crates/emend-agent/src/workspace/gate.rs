@@ -28,6 +28,8 @@ pub(super) struct Writing<'a> {
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
+        #[cfg(not(target_family = "wasm"))]
+        self.workspace.state().forget_in_flight();
         if MAY_SHARE && self.right.is_some() {
             if std::mem::take(&mut self.workspace.state().is_changing) {
                 // The run was dropped during a change of files. The line logs that were saved before it name the files to

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::line_log::{Action, LineLog};
+use emend_edit::line_log::{Action, LineLog, LogEntry, Origin};
 use emend_edit::size::compact_sort::map_of;
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
@@ -134,6 +134,49 @@ pub(super) struct Expected<'a> {
     pub(super) step: Option<&'a Step>,
 }
 
+/// The logs that a write has saved before it changes files, and that are not installed yet. Whatever else is saved meanwhile,
+/// such as with an event of a job, must keep them: after a crash, the files are compared with them.
+#[cfg(not(target_family = "wasm"))]
+#[derive(Default)]
+pub(super) struct InFlight {
+    files: BTreeMap<FilePath, SavedEntry>,
+    expected: Vec<FilePath>,
+    step: Option<Step>,
+    revision: u64,
+    n_entries: u64,
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl InFlight {
+    fn of(saved: &Snapshot, expected: &Expected<'_>) -> Self {
+        let file = |path: &FilePath| Some((path.clone(), saved.files.get(path)?.clone()));
+        Self {
+            files: expected.logs.iter().filter_map(|log| file(log.path)).collect(),
+            expected: saved.expected.clone(),
+            step: saved.step.clone(),
+            revision: saved.revision,
+            n_entries: saved.n_entries,
+        }
+    }
+
+    /// Puts the logs of the write into a snapshot of everything. One of changes leaves them as they are saved.
+    fn keep_in(&self, snapshot: &mut Snapshot, is_whole: bool) {
+        if self.files.is_empty() {
+            return;
+        }
+        for (path, entry) in &self.files {
+            match is_whole {
+                true => drop(snapshot.files.insert(path.clone(), entry.clone())),
+                false => drop(snapshot.files.remove(path)),
+            }
+        }
+        snapshot.expected.clone_from(&self.expected);
+        snapshot.step.clone_from(&self.step);
+        snapshot.revision = snapshot.revision.max(self.revision);
+        snapshot.n_entries = snapshot.n_entries.max(self.n_entries);
+    }
+}
+
 /// Whether a host may keep the line logs. In a browser none does, and the constant keeps the code out of the module.
 pub(super) const MAY_SAVE: bool = cfg!(not(target_family = "wasm"));
 
@@ -215,6 +258,12 @@ impl State {
         }
     }
 
+    /// Records that the write under way has ended: its logs are installed without a wait, or taken back.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) fn forget_in_flight(&mut self) {
+        self.in_flight = InFlight::default();
+    }
+
     /// Records that the log of a file is installed now. If it was saved before its file changed, it is saved as it is.
     pub(super) fn note_installed(&mut self, path: &FilePath) {
         if MAY_SAVE && let Some(saved @ None) = self.saved.get_mut(path) {
@@ -238,13 +287,28 @@ impl Workspace {
         let Some(saver) = self.saver.as_ref().filter(|_| MAY_SAVE) else { return Ok(()) };
         let mut state = self.state();
         let is_changed = |path: &FilePath, entry: &Entry| state.saved.get(path) != Some(&Some(entry.changed_at));
-        let changes = Snapshot::of(&state, expected, is_changed);
-        saver.save(&changes, &|| Snapshot::of(&state, expected, |_, _| true)).map_err(|error| match error {
+        let kept = |snapshot, is_whole| {
+            #[cfg(not(target_family = "wasm"))]
+            if expected.logs.is_empty() {
+                let mut snapshot = snapshot;
+                state.in_flight.keep_in(&mut snapshot, is_whole);
+                return snapshot;
+            }
+            let _ = is_whole;
+            snapshot
+        };
+        let changes = kept(Snapshot::of(&state, expected, is_changed), false);
+        let whole = || kept(Snapshot::of(&state, expected, |_, _| true), true);
+        saver.save(&changes, &whole).map_err(|error| match error {
             EnvError::Io { path, reason } if !expected.logs.is_empty() => {
                 EnvError::Io { path, reason: format!("{reason}; nothing was changed") }
             }
             error => error,
         })?;
+        #[cfg(not(target_family = "wasm"))]
+        if !expected.logs.is_empty() {
+            state.in_flight = InFlight::of(&changes, expected);
+        }
         state.saved_revision = changes.revision;
         state.saved.extend(changes.files.into_iter().map(|(path, entry)| (path, Some(entry.changed_at))));
         state.saved.extend(expected.logs.iter().map(|file| (file.path.clone(), None)));
@@ -304,10 +368,10 @@ impl Workspace {
             // A write that did not reach its file is taken back by a further entry, without a change of another program.
             let state = self.state();
             let log = state.files.get(&path).map(|entry| &entry.log);
-            let is_taken_back = |log: &&LineLog| {
-                matches!(log.entries().last().map(|last| last.action), Some(Action::Undo { .. } | Action::Redo { .. }))
+            let takes_back = |entry: &LogEntry| {
+                entry.by != Origin::External && matches!(entry.action, Action::Undo { .. } | Action::Redo { .. })
             };
-            if n_entries(&state) > n_before && log.as_ref().is_some_and(is_taken_back) {
+            if log.is_some_and(|log| log.entries().iter().skip(n_before).any(takes_back)) {
                 lost.push(path.clone());
             }
         }

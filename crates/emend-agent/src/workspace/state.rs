@@ -11,6 +11,8 @@ use emend_llm::{Clock, Shared};
 
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
+#[cfg(not(target_family = "wasm"))]
+use super::snapshot::InFlight;
 use super::snapshot::{RootGate, SaveSnapshot, SavedLogs};
 use super::steps::{Step, StepKind};
 use crate::approval::Hidden;
@@ -122,6 +124,9 @@ pub(super) struct State {
     pub(super) is_stale: bool,
     /// Whether a change of files is under way.
     pub(super) is_changing: bool,
+    /// The logs that this change has saved.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) in_flight: InFlight,
     /// The size above which new changes are cut.
     pub(super) hunk_limits: HunkLimits,
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use emend_edit::line_log::{ChangeId, LineLog, Origin, Status};
+use emend_edit::line_log::{ChangeId, LineLog, LoggedChange, Origin, Status};
 
 use super::state::Workspace;
 
@@ -33,11 +33,21 @@ impl Workspace {
     /// quoted, because they are no longer in the files.
     #[must_use]
     pub fn decisions_since(&self, revision: u64) -> Option<String> {
+        self.told(revision, None)
+    }
+
+    /// As [`decisions_since`](Self::decisions_since), about edits of these runs and the user's lines in the files of them.
+    #[must_use]
+    pub fn decisions_on_runs_since(&self, revision: u64, runs: &[u64]) -> Option<String> {
+        self.told(revision, Some(&super::review::run_names(runs)))
+    }
+
+    fn told(&self, revision: u64, runs: Option<&[String]>) -> Option<String> {
         let state = self.state();
         let mut text = String::new();
         for (path, entry) in state.files.iter().filter(|(_, entry)| entry.changed_at > revision) {
             let known = entry.marks.iter().rev().find(|(at, _)| *at <= revision);
-            let decisions = Decisions::since(&entry.log, known.map_or(0, |(_, n_entries)| *n_entries));
+            let decisions = Decisions::since(&entry.log, known.map_or(0, |(_, n_entries)| *n_entries), runs);
             let Some(line) = decisions.line() else { continue };
             let _ = writeln!(text, "{path}: {line}");
             if text.len() < TEXT_BYTES_MAX {
@@ -51,18 +61,26 @@ impl Workspace {
 }
 
 impl Decisions {
-    fn since(log: &LineLog, n_entries: usize) -> Self {
+    fn since(log: &LineLog, n_entries: usize, runs: Option<&[String]>) -> Self {
+        let is_meant = |change: &LoggedChange| {
+            change.origin != Origin::Agent || runs.is_none_or(|runs| runs.contains(&change.meta.run))
+        };
+        let is_edited = log.changes().any(|change| change.origin == Origin::Agent && is_meant(&change));
+        let mut decisions = Self::default();
+        if !is_edited && runs.is_some() {
+            return decisions;
+        }
         let mut before: BTreeMap<ChangeId, Status> = BTreeMap::new();
         for entry in log.entries().iter().skip(n_entries).filter(|entry| entry.by != Origin::Agent) {
             for set in &entry.set {
                 before.entry(set.change).or_insert(set.from);
             }
         }
-        let mut decisions = Self::default();
         for (id, before) in before {
             // A change that was split has the parts' statuses.
             let parts = log.changes_of(&emend_edit::line_log::HunkId::of(&[id])).unwrap_or_default();
-            for change in parts.into_iter().filter_map(|id| log.change(id)).filter(|change| change.status != before) {
+            let changes = parts.into_iter().filter_map(|id| log.change(id));
+            for change in changes.filter(|change| change.status != before && is_meant(change)) {
                 match (change.origin, change.status) {
                     (Origin::Agent, Status::Accepted) => decisions.accepted += 1,
                     (Origin::Agent, Status::Pending) => decisions.reopened += 1,

@@ -485,6 +485,8 @@ impl Workspace {
     fn save_refused(&self, staged: &[Staged]) -> Result<(), WorkspaceError> {
         if MAY_SAVE {
             let mut state = self.state();
+            #[cfg(not(target_family = "wasm"))]
+            state.forget_in_flight();
             for Staged { path, log, .. } in staged {
                 // A file without a log would keep the saved one, with the write.
                 if !state.files.contains_key(path) {
@@ -591,6 +593,8 @@ impl State {
         if let Some(entry) = self.files.get_mut(&path) {
             entry.waits = waits && !entry.log.is_disk_saved();
         }
+        #[cfg(not(target_family = "wasm"))]
+        self.forget_in_flight();
         if has_waited { self.note_unsaved(&path) } else { self.note_installed(&path) }
     }
 }

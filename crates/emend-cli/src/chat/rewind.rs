@@ -44,19 +44,14 @@ pub(super) async fn rewind(chat: &mut Chat) -> Result<Option<String>, Failure> {
     }
     let Some(target) = choose(chat, &targets)? else { return Ok(None) };
     let Some(parts) = parts(chat, target).await? else { return Ok(None) };
-    chat.setup.tell_decisions()?;
     if parts.files && !target.runs.is_empty() {
         let undone = Undone::of(&chat.setup.project, &target.runs).await?;
         chat.setup.project.save()?;
         checkpoints::report(&undone, "/redo")?;
     }
     if !parts.conversation {
-        // Otherwise the model would continue with texts that no longer exist.
-        chat.setup.session.steer("[I undid your changes in the files since an earlier message of mine.]")?;
-        chat.setup.note_told()?;
         return Ok(None);
     }
-    chat.setup.note_told()?;
     let removed = chat.setup.session.rewind(target.n_entries).await?;
     let line = format!("Removed {} entries of the conversation. The message is in the input.", removed.len());
     chat.screen.print(&[line])?;

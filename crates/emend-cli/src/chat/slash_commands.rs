@@ -55,7 +55,7 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
         "/review" => decide(chat).await?,
         "/undo" => undo_run(chat).await?,
         "/rewind" => return Ok(rewind(chat).await?.map_or(Next::Continue, Next::Edit)),
-        "/redo" => redo(chat).await?,
+        "/redo" => checkpoints::redo_last(&chat.setup.project, "/redo").await?,
         "/compact" => compact(chat).await?,
         "/resume" => resume(chat, rest).await?,
         "/clear" => clear(chat)?,
@@ -189,22 +189,9 @@ async fn undo_run(chat: &mut Chat) -> Result<(), Failure> {
             return Ok(chat.screen.print(&["Nothing was undone.".to_owned()])?);
         }
     }
-    chat.setup.tell_decisions()?;
     let undone = undo::undo_last(&chat.setup.project).await?;
     checkpoints::report(&undone, "/redo")?;
-    let paths: Vec<&str> = undone.run.restored.iter().map(|path| path.as_str()).collect();
-    // Otherwise the model would continue with texts that no longer exist.
-    let note = format!("[I undid your last changes in {}.]", paths.join(", "));
-    chat.setup.session.steer(&note)?;
-    chat.setup.note_told()
-}
-
-async fn redo(chat: &Chat) -> Result<(), Failure> {
-    chat.setup.tell_decisions()?;
-    let redone = checkpoints::redo_last(&chat.setup.project, "/redo").await?;
-    let paths: Vec<&str> = redone.iter().map(|path| path.as_str()).collect();
-    chat.setup.session.steer(&format!("[I redid your changes in {}.]", paths.join(", ")))?;
-    chat.setup.note_told()
+    Ok(())
 }
 
 /// Returns the name of the run that an undo would undo, if it is of another conversation or of another command.

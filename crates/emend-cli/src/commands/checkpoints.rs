@@ -271,14 +271,14 @@ pub(crate) async fn redo(root: &Start) -> Result<ExitCode, Failure> {
             project.save()?;
             writeln!(stdout(), "the redo had been interrupted and is now complete")?;
         }
-        redone => drop(redone?),
+        redone => redone?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Restores what the last undo or rollback undid, saves that and prints the runs and the files. `again` is the command that
-/// redoes more. Returns the restored files.
-pub(crate) async fn redo_last(project: &Project, again: &str) -> Result<Vec<FilePath>, Failure> {
+/// redoes more.
+pub(crate) async fn redo_last(project: &Project, again: &str) -> Result<(), Failure> {
     let on = |project: &Project| {
         let runs = project.workspace.runs().into_iter().filter(|run| run.is_on);
         runs.map(|run| run.run_id).collect::<BTreeSet<u64>>()
@@ -319,15 +319,15 @@ pub(crate) async fn redo_last(project: &Project, again: &str) -> Result<Vec<File
     }
     write_kept(&mut stdout, &kept)?;
     // Texts and other files of one rollback can be redone apart.
-    let now_on = on(project);
+    let redone = on(project);
     let mut left = Vec::new();
-    for run in project.workspace.runs_to_redo().difference(&now_on) {
+    for run in project.workspace.runs_to_redo().difference(&redone) {
         left.push(visible(&project.run_name(*run)?));
     }
     if !left.is_empty() {
         writeln!(stdout, "{}", folded(&format!("still undone: {}; to redo more, repeat: {again}", left.join(", "))))?;
     }
-    Ok(redone.restored)
+    Ok(())
 }
 
 /// Returns the failure of a command that found only files to leave alone.

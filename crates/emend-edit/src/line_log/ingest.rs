@@ -4,6 +4,8 @@
 //! inserted lines and the dependencies of a change are decided once, here. Later only statuses change.
 
 use std::borrow::Cow;
+#[cfg(any(not(target_family = "wasm"), test))]
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use crate::diff::{Op, diff_slices};
@@ -16,6 +18,16 @@ use crate::line_log::sequence::TokenIx;
 use crate::line_log::types::{ChangeId, ChangeIx, ChangeMeta, ChangeOp, Origin, Status};
 use crate::size::compact_sort::set_of;
 use crate::text::{first_eol, split_eol, split_lines};
+
+/// Returns the number of lines that only one of two texts has, wherever they are.
+#[cfg(any(not(target_family = "wasm"), test))]
+fn n_other_lines(left: Option<&str>, right: Option<&str>) -> usize {
+    let mut counts: BTreeMap<&str, isize> = BTreeMap::new();
+    for (text, sign) in [(left, 1), (right, -1)] {
+        text.into_iter().flat_map(str::lines).for_each(|line| *counts.entry(line).or_default() += sign);
+    }
+    counts.values().map(|count| count.unsigned_abs()).sum()
+}
 
 impl LineLog {
     /// Records that `origin` changed the visible text to `text`, creating the file if it does not exist.
@@ -67,7 +79,31 @@ impl LineLog {
             self.mark_saved();
             return Vec::new();
         }
+        #[cfg(any(not(target_family = "wasm"), test))]
+        self.find_crash(text, meta.at_ms);
         self.external(text, meta)
+    }
+
+    /// Finds out whether the last write reached the disk before another program changed the file: the text is more like the
+    /// one after the write, or like the one before it. A write that did not reach it is taken back.
+    #[cfg(any(not(target_family = "wasm"), test))]
+    fn find_crash(&mut self, text: Option<&str>, at_ms: u64) {
+        if self.is_saved_text(text) || self.is_disk_text(text) {
+            return;
+        }
+        let written = n_other_lines(text, self.disk_text().as_deref());
+        if !self.is_disk_saved() {
+            // Several entries may have waited for this write.
+            if written < n_other_lines(text, self.saved_text().as_deref()) {
+                self.mark_saved();
+            }
+            return;
+        }
+        if let Some(before) = self.without_last_entry(at_ms)
+            && n_other_lines(text, before.disk_text().as_deref()) < written
+        {
+            *self = before;
+        }
     }
 
     /// Takes the last entry of the history back if the text on the disk is the same without it. Returns whether it did.

@@ -85,14 +85,26 @@ impl LineLog {
         if cfg!(all(target_family = "wasm", not(test))) {
             return false;
         }
-        let Some(last) = self.history.entries.last() else { return false };
-        let (back, action) = reverse(last);
-        let mut before = self.clone();
-        if before.step(&back, last.by, at_ms, action).is_none() || !before.is_disk_text(text) {
+        let Some(before) = self.without_last_entry(at_ms).filter(|before| before.is_disk_text(text)) else {
             return false;
-        }
+        };
         *self = before;
         true
+    }
+
+    /// Returns this log with the last entry of the history taken back; `None` if there is no entry, or it cannot be taken
+    /// back. In a shipped wasm module the code is left out.
+    pub(super) fn without_last_entry(&self, at_ms: u64) -> Option<Self> {
+        if cfg!(all(target_family = "wasm", not(test))) {
+            return None;
+        }
+        let last = self.history.entries.last()?;
+        let (back, action) = reverse(last);
+        let mut before = self.clone();
+        before.step(&back, last.by, at_ms, action)?;
+        // The disk has the text from before the entry.
+        before.mark_saved();
+        Some(before)
     }
 
     /// Undoes the last `n_entries` edits or decisions of `by` and everything that others did after them, so that the log is

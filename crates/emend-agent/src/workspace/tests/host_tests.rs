@@ -5,6 +5,8 @@ mod shown;
 
 use futures::executor::block_on;
 
+use super::super::snapshot::{Expected, ExpectedLog};
+use super::super::steps::Step;
 use super::super::{ApplyOptions, FinishedStep, RunChanges, SaveSnapshot, Snapshot, Workspace};
 use super::*;
 
@@ -107,6 +109,76 @@ fn an_interrupted_edit_undo_or_redo_can_be_undone() {
     check_killed(&[edit, undo]);
     check_killed(&[edit, undo, redo]);
     check_killed(&[edit, undo, redo, undo]);
+}
+
+/// Keeps the last snapshot as a document that grows by changes.
+#[derive(Default)]
+struct Grown(emend_llm::runtime::Mutex<Option<Snapshot>>);
+
+impl SaveSnapshot for Grown {
+    fn save(&self, changes: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), crate::environment::EnvError> {
+        let mut document = self.0.lock();
+        match &mut *document {
+            Some(document) => document.apply(changes.clone()),
+            None => *document = Some(whole()),
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_saved_during_a_write_keeps_the_logs_of_the_write() {
+    covers("review.save");
+    for is_whole in [false, true] {
+        let saved = Shared::new(Grown::default());
+        let mut world = World::new(FIXTURE, Mode::Staged);
+        let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
+        let workspace = Workspace::new(files, Mode::Staged, Shared::new(TickingClock::default()));
+        world.workspace = Shared::new(workspace.with_saver(Shared::clone(&saved) as Shared<dyn SaveSnapshot>));
+        world.workspace.begin_run();
+        world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
+        world.workspace.persist().unwrap();
+        let path = FilePath::clean("a.txt").unwrap();
+        let before = disk(&world);
+        let accepted = next_process(&before, world.workspace.snapshot());
+        block_on(accepted.workspace.accept_all(None)).unwrap();
+        let log = accepted.workspace.state().files[&path].log.clone();
+        // The write of the acceptance has begun, and an event of a job is stored.
+        let logs = vec![ExpectedLog { path: &path, log: &log, moved_from: None, waits: false }];
+        let step = Step::new(vec![path.clone()]);
+        world.workspace.save_expecting(&Expected { logs, step: Some(&step) }).unwrap();
+        if is_whole {
+            *saved.0.lock() = None;
+        }
+        world.workspace.persist().unwrap();
+        let during = saved.0.lock().clone().unwrap();
+        for (found, n_pending) in [(&before, 1), (&disk(&accepted), 0)] {
+            let next = next_process(found, during.clone());
+            assert_eq!(next.visible("a.txt").as_deref(), Some("ONE\ntwo\n"), "whole: {is_whole}");
+            assert_eq!(next.ids().len(), n_pending, "whole: {is_whole}");
+            assert_eq!(disk(&next), *found);
+        }
+    }
+}
+
+#[test]
+fn an_acceptance_that_a_crash_prevented_is_pending_although_the_file_was_changed_then() {
+    covers("review.save");
+    let saved = Shared::new(Saved::default());
+    let world = kept(&saved);
+    world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
+    saved.0.lock().clear();
+    let before = disk(&world);
+    block_on(world.workspace.accept_all(None)).unwrap();
+    let first = saved.0.lock().first().cloned().unwrap();
+    for (found, n_pending) in [(before, 1), (disk(&world), 0)] {
+        let mut later = found;
+        later[0] = later[0].take().map(|text| text + "three\n");
+        let next = next_process(&later, first.clone());
+        assert_eq!(next.visible("a.txt").as_deref(), Some("ONE\ntwo\nthree\n"));
+        assert_eq!(next.ids().len(), n_pending);
+        assert_eq!(block_on(next.workspace.undo()).is_ok(), n_pending == 0, "a lost acceptance is not a step");
+    }
 }
 
 #[test]

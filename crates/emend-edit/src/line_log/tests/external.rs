@@ -42,7 +42,9 @@ fn after_an_external_change_the_disk_is_as_it_was_found() {
         }
         let news = &log.entries()[n_entries..];
         if news.iter().any(|entry| matches!(entry.action, Action::Undo { .. } | Action::Redo { .. })) {
-            assert_eq!((log.disk_text(), ids), (found, Vec::new()));
+            assert_eq!(log.disk_text(), found);
+            // After a crash, another program may have changed the text that the last entry had not reached.
+            assert!(ids.is_empty() || crashed, "{ids:?}");
             // The last entry had not reached the disk, or the last changes of other programs were taken back.
             let is_back = news.iter().all(|entry| entry.by == Origin::External);
             assert!(crashed || is_back && is_all_saved);
