@@ -15,6 +15,7 @@ use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use serde_json::{Value, json};
 
 use super::attach_client::Client;
+use super::attach_output::LiveOutput;
 use super::attach_question::OpenQuestion;
 use crate::approve::{PROMPT, approval, prompt, question};
 use crate::args::AttachArgs;
@@ -155,6 +156,7 @@ pub(super) struct Seat<'a> {
     seen: Vec<SeenHunk>,
     /// Whether the last output was a part of a line.
     in_line: bool,
+    output: LiveOutput,
 }
 
 impl<'a> Seat<'a> {
@@ -180,6 +182,7 @@ impl<'a> Seat<'a> {
             approvals: Vec::new(),
             seen: Vec::new(),
             in_line: false,
+            output: LiveOutput::default(),
         };
         seat.print(&format!(
             "session {} ({} mode)\n/help lists the commands\n",
@@ -228,8 +231,16 @@ impl<'a> Seat<'a> {
             "message.delta" => self.print(word(&data["delta"])),
             "message.completed" => self.end_line(),
             "tool.call.requested" => self.print(&format!("· {} {}\n", word(&data["tool"]), data["arguments"])),
-            "tool.call.completed" if data["ok"] == false => {
-                self.print(&format!("  failed: {}\n", word(&data["error"]["message"])))
+            "tool.call.output" => {
+                let lines = self.output.push(word(&data["tool_call_id"]), word(&data["delta"]));
+                self.print_lines(&lines)
+            }
+            "tool.call.completed" => {
+                let mut lines = self.output.end(word(&data["tool_call_id"]));
+                if data["ok"] == false {
+                    lines += &format!("  failed: {}\n", word(&data["error"]["message"]));
+                }
+                self.print_lines(&lines)
             }
             "clarification.requested" => self.ask(data),
             "clarification.received" => {
@@ -434,6 +445,15 @@ impl<'a> Seat<'a> {
 
     fn end_line(&mut self) -> Result<(), Failure> {
         if self.in_line { self.print("\n") } else { Ok(()) }
+    }
+
+    /// Prints whole lines, if there are any.
+    fn print_lines(&mut self, lines: &str) -> Result<(), Failure> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        self.end_line()?;
+        self.print(lines)
     }
 
     /// Prints a text, on a line of its own unless it continues one.

@@ -3,6 +3,7 @@
 pub(crate) mod attach;
 mod attach_client;
 mod attach_commands;
+mod attach_output;
 mod attach_question;
 mod attach_rewind;
 pub(crate) mod checkpoints;

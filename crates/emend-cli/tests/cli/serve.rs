@@ -343,6 +343,22 @@ fn two_terminals_join_one_session() {
 }
 
 #[test]
+fn an_attached_terminal_shows_the_output_of_a_command_before_its_end() {
+    let project = project();
+    let server = Server::start(&project, &["--allow", "shell"]);
+    server.ok("POST", "/api/agent/sessions", &json!({}));
+    let mut terminal = Terminal::attach(&project, &server, &[]);
+    terminal.type_line("run echo first; sleep 60");
+    // A command may read hidden files, which no rule allows.
+    terminal.expect("[y]es, [n]o, [a]lways");
+    terminal.type_line("y");
+    terminal.expect("  │ first");
+    terminal.type_line("/cancel");
+    terminal.expect("[cancelled]");
+    terminal.leave();
+}
+
+#[test]
 fn an_attached_terminal_decides_on_a_tool_call() {
     let project = project();
     let server = Server::start(&project, &[]);
