@@ -413,7 +413,9 @@ export class Agent {
   #refuseIfBusy(): void {
     if (this.#run?.isUnread) {
       const suggestions = ["iterate over the run, await its `result`, or call `cancel()`"];
-      throw new BusyError("busy", "the last run has not started: its events and its result were not read", { suggestions });
+      throw new BusyError("busy", "the last run has not started: its events and its result were not read", {
+        suggestions,
+      });
     }
     if (this.#run?.isActive) throw new BusyError("busy", "the agent still works on the last task");
   }

@@ -16,7 +16,7 @@ use super::records::{ContextRow, ErrorBody, JobControl, JobRecord, JobStatus, Se
 use super::run::run;
 use super::slot::Slot;
 use super::task::Task;
-use super::text::{lines_of, of_rerun, with_context};
+use super::text::{lines_of, of_rerun, of_rows, with_context};
 use crate::environment::FilePath;
 use crate::error_code::Code;
 
@@ -124,7 +124,7 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
             session.told_revision = Some(revision);
             session.rewound = None;
             session.last_job_id = Some(job.job_id.clone());
-            changes.text = format!("{}\n{}", job.instruction, ContextRow::searched(&new.context_rows));
+            changes.text = format!("{}\n{}", job.instruction, of_rows(&new.context_rows));
             pin_rows(session, new.context_rows);
             changes.event(job, "job.queued", json!({ "instruction": job.instruction }));
             changes.submit(job, job.job_id.clone());

@@ -81,13 +81,6 @@ pub struct ContextRow {
     pub content: Option<String>,
 }
 
-impl ContextRow {
-    /// Returns the texts of rows, for searches. A row without a text has none of its own.
-    pub(super) fn searched(rows: &[Self]) -> String {
-        rows.iter().filter_map(|row| row.content.as_deref()).fold(String::new(), |text, row| text + row + "\n")
-    }
-}
-
 /// The origin of a context row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

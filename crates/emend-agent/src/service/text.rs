@@ -86,6 +86,11 @@ pub(super) fn place_of(text: &str, snippet: &str, start: u64) -> Option<(u64, u6
     Some((first, first + wanted.len() as u64 - 1))
 }
 
+/// Returns the texts of context rows, for searches. A row without a text has none of its own.
+pub(super) fn of_rows(rows: &[ContextRow]) -> String {
+    rows.iter().filter_map(|row| row.content.as_deref()).fold(String::new(), |text, row| text + row + "\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -134,8 +134,8 @@ pub(super) struct Expected<'a> {
     pub(super) step: Option<&'a Step>,
 }
 
-/// The logs that a write has saved before it changes files, and that are not installed yet. Whatever else is saved meanwhile,
-/// such as with an event of a job, must keep them: after a crash, the files are compared with them.
+/// The logs that a write has saved before it changes files, and that are not installed yet. Another save
+/// meanwhile, such as with an event of a job, must keep them: after a crash, the files are compared with them.
 #[cfg(not(target_family = "wasm"))]
 #[derive(Default)]
 pub(super) struct InFlight {

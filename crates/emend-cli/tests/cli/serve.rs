@@ -349,7 +349,6 @@ fn an_attached_terminal_shows_the_output_of_a_command_before_its_end() {
     server.ok("POST", "/api/agent/sessions", &json!({}));
     let mut terminal = Terminal::attach(&project, &server, &[]);
     terminal.type_line("run echo first; sleep 60");
-    // A command may read hidden files, which no rule allows.
     terminal.expect("[y]es, [n]o, [a]lways");
     terminal.type_line("y");
     terminal.expect("  │ first");

@@ -10,8 +10,9 @@ use crate::service::bodies::{ChatMessage, CreateSession, Done, SessionList, Sess
 use crate::service::changes::Changes;
 use crate::service::driver;
 use crate::service::inner::Inner;
-use crate::service::records::{ContextRow, JobRecord, SessionRecord, SessionStatus};
+use crate::service::records::{JobRecord, SessionRecord, SessionStatus};
 use crate::service::store::{EventScope, SessionQuery};
+use crate::service::text::of_rows;
 use crate::service::time::Timestamp;
 use crate::store::{read_document, remove_session};
 
@@ -47,7 +48,7 @@ pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
     };
     // A model that cannot be opened is refused here and not by the first job.
     inner.check_model(&session)?;
-    let mut changes = Changes { text: ContextRow::searched(&session.context_rows), ..Changes::default() };
+    let mut changes = Changes { text: of_rows(&session.context_rows), ..Changes::default() };
     changes.session_event("session.created", json!({ "title": session.title, "mode": session.mode }));
     Ok(inner.add_session(session, changes).await?.session)
 }
@@ -177,7 +178,7 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
             session.budget = budget.unwrap_or(session.budget);
             session.job_budget = job_budget.unwrap_or(session.job_budget).within(&inner.host.job_budget());
             if let Some(rows) = context_rows {
-                changes.text = ContextRow::searched(&rows);
+                changes.text = of_rows(&rows);
                 session.context_rows = rows;
             }
             let data = json!({ "title": session.title, "status": session.status, "mode": session.mode });
