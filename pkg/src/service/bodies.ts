@@ -994,7 +994,7 @@ export interface ServiceLimits {
   max_reruns?: number | undefined;
   /** Maximum number of jobs that run at the same time in all sessions. */
   max_running_jobs?: number | undefined;
-  /** Maximum number of consecutive tool calls that do not match their schema. */
+  /** Number of times that the model may try again after tool calls that do not match their schema. */
   max_schema_retries?: number | undefined;
   /** Maximum number of search results. */
   max_search_results_cap?: number | undefined;

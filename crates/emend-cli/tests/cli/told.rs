@@ -12,7 +12,7 @@ fn project() -> Project {
 
 /// Continues the conversation and returns what the model gets beside the answers of tools.
 fn next_request(project: &Project) -> String {
-    let record = project.path("../record.json");
+    let record = project.path(".record.json");
     let args = ["run", "hello", "--continue", "--record", record.to_str().unwrap()];
     project.run(&args).assert_ok();
     fs::read_to_string(record).unwrap()
@@ -106,7 +106,7 @@ fn a_conversation_is_told_of_its_own_edits_alone() {
     let first = id_of(&project.run(&["run", "rename alpha to omega", "--output", "json"]));
     let other = id_of(&project.run(&["run", "rename beta to gamma", "--output", "json"]));
     project.run(&["undo"]).assert_ok();
-    let record = project.path("../record.json");
+    let record = project.path(".record.json");
     let request = |session: &str| {
         let args = ["run", "hello", "--resume", session, "--record", record.to_str().unwrap()];
         project.run(&args).assert_ok();
