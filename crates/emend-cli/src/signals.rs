@@ -6,6 +6,7 @@
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use emend_llm::CancelToken;
 
@@ -19,16 +20,32 @@ use unix::interrupts;
 pub(crate) use unix::watch;
 
 /// The state that the thread and the program share.
-static STATE: Mutex<State> = Mutex::new(State { run: None, in_conversation: false, requested: None, farewell: None });
+static STATE: Mutex<State> =
+    Mutex::new(State { run: None, in_conversation: false, interrupted_at: None, requested: None, farewell: None });
+
+/// The thread hears a Ctrl-C at most so long after the run that it was for.
+const LATE_MAX: Duration = Duration::from_secs(1);
 
 struct State {
     /// Cancels the active run.
     run: Option<CancelToken>,
     in_conversation: bool,
+    /// Time of the last Ctrl-C that a run has heard.
+    interrupted_at: Option<Instant>,
     /// The signal that requested the end of the program.
     requested: Option<u8>,
     /// The message to the user if a signal ends the program now.
     farewell: Option<String>,
+}
+
+impl State {
+    /// Returns whether a Ctrl-C without an active run ends the program. In a conversation it was meant for a run, and so it was
+    /// if a run that is over by now has just heard it: the thread may hear it later than the run.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "Ctrl-C ends the program by itself"))]
+    fn ends_at_interrupt(&self, now: Instant) -> bool {
+        let is_late = self.interrupted_at.is_some_and(|heard| now.saturating_duration_since(heard) < LATE_MAX);
+        !self.in_conversation && !is_late
+    }
 }
 
 fn state() -> MutexGuard<'static, State> {
@@ -61,6 +78,7 @@ impl CancelOnSignal {
         if come.is_none() {
             std::future::pending().await
         }
+        state().interrupted_at = Some(Instant::now());
     }
 }
 
@@ -125,7 +143,7 @@ mod unix {
     use std::sync::mpsc::{Sender, channel};
     use std::task::Poll;
     use std::thread;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use rustix::process::{Signal, getpgrp};
     use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
@@ -192,7 +210,7 @@ mod unix {
                     let mut state = state();
                     let raw = u8::try_from(number.as_raw()).unwrap_or_default();
                     match state.run.clone() {
-                        None if number == Signal::INT && state.in_conversation => None,
+                        None if number == Signal::INT && !state.ends_at_interrupt(Instant::now()) => None,
                         None => Some(128 + raw),
                         Some(_) if number == Signal::INT => None,
                         Some(run) => {
@@ -241,5 +259,27 @@ mod unix {
             // Without /proc: under nohup the program has no terminal.
             None => signal == Signal::HUP && !std::io::stdin().is_terminal() && !std::io::stdout().is_terminal(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ctrl_c_that_a_run_has_heard_does_not_end_the_program_later() {
+        let now = Instant::now();
+        #[track_caller]
+        fn check(in_conversation: bool, interrupted_at: Option<Instant>, now: Instant, expected: bool) {
+            let state = State { run: None, in_conversation, interrupted_at, requested: None, farewell: None };
+            assert_eq!(state.ends_at_interrupt(now), expected);
+        }
+        check(false, None, now, true);
+        check(true, None, now, false);
+        check(false, Some(now), now, false);
+        check(false, Some(now), now + LATE_MAX / 2, false);
+        check(false, Some(now), now + LATE_MAX, true);
+        // The thread may have read the clock first.
+        check(false, Some(now + LATE_MAX), now, false);
     }
 }
