@@ -263,10 +263,10 @@ fn a_long_text_leaves_the_first_events_of_its_job_in_the_log() {
 #[test]
 fn the_last_part_of_an_output_is_shown_before_its_command_goes_on() {
     let project = project();
-    let server = start_with(&project, &["--allow", "shell"], &[("EMEND_MAX_EVENTS_PER_JOB", "60")]);
+    let server = start_with(&project, &["--allow", "shell"], &[("EMEND_MAX_EVENTS_PER_JOB", "300")]);
     let session = server.ok("POST", "/api/agent/sessions", &json!({}))["session_id"].clone();
-    // The parts of the numbers are joined in the end.
-    let script = "for n in $(seq 60); do echo $n; sleep 0.01; done; printf waiting; sleep 60";
+    // After so many parts, a part of one byte waits for more.
+    let script = "for n in $(seq 60); do echo $n; sleep 0.01; done; sleep 1; printf !; sleep 60";
     std::fs::write(project.path("slow.sh"), script).unwrap();
     let job = server.ok("POST", "/api/agent/run", &json!({ "session_id": session, "instruction": "run sh slow.sh" }));
     let job = job["job_id"].as_str().unwrap();
@@ -285,7 +285,7 @@ fn the_last_part_of_an_output_is_shown_before_its_command_goes_on() {
     let asked = wait_for("approval request", &|event| event["type"] == "approval.requested");
     let answer = json!({ "tool_call_id": asked["data"]["tool_call_id"], "decision": "allow" });
     server.ok("POST", &format!("/api/agent/jobs/{job}/approve"), &answer);
-    let is_shown = |event: &Value| event["data"]["delta"].as_str().is_some_and(|delta| delta.ends_with("waiting"));
+    let is_shown = |event: &Value| event["data"]["delta"].as_str().is_some_and(|delta| delta.ends_with('!'));
     // It comes before the end of the command, which takes as long as the command may take.
     wait_for("last part", &|event| is_shown(event) || event["type"] == "tool.call.completed");
     let events = server.ok("GET", &format!("/api/agent/jobs/{job}/events"), &Value::Null);

@@ -136,12 +136,14 @@ fn what_is_saved_during_a_write_keeps_the_logs_of_the_write() {
         let workspace = Workspace::new(files, Mode::Staged, Shared::new(TickingClock::default()));
         world.workspace = Shared::new(workspace.with_saver(Shared::clone(&saved) as Shared<dyn SaveSnapshot>));
         world.workspace.begin_run();
-        world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
+        // Two hunks, of which one is accepted: the disk then has neither the old nor the visible text.
+        world.agent("a.txt", Some("zero\none\ntwo\nthree\n")).unwrap();
         world.workspace.persist().unwrap();
         let path = FilePath::clean("a.txt").unwrap();
         let before = disk(&world);
         let accepted = next_process(&before, world.workspace.snapshot());
-        block_on(accepted.workspace.accept_all(None)).unwrap();
+        accepted.accept(0);
+        assert_eq!(accepted.disk("a.txt").as_deref(), Some("zero\none\ntwo\n"));
         let log = accepted.workspace.state().files[&path].log.clone();
         // The write of the acceptance has begun, and an event of a job is stored.
         let logs = vec![ExpectedLog { path: &path, log: &log, moved_from: None, waits: false }];
@@ -152,9 +154,9 @@ fn what_is_saved_during_a_write_keeps_the_logs_of_the_write() {
         }
         world.workspace.persist().unwrap();
         let during = saved.0.lock().clone().unwrap();
-        for (found, n_pending) in [(&before, 1), (&disk(&accepted), 0)] {
+        for (found, n_pending) in [(&before, 2), (&disk(&accepted), 1)] {
             let next = next_process(found, during.clone());
-            assert_eq!(next.visible("a.txt").as_deref(), Some("ONE\ntwo\n"), "whole: {is_whole}");
+            assert_eq!(next.visible("a.txt").as_deref(), Some("zero\none\ntwo\nthree\n"), "whole: {is_whole}");
             assert_eq!(next.ids().len(), n_pending, "whole: {is_whole}");
             assert_eq!(disk(&next), *found);
         }
