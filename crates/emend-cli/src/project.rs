@@ -534,21 +534,20 @@ impl Project {
 
     /// Returns the notes about runs.
     pub(crate) fn run_notes(&self) -> Result<Vec<RunNote>, Failure> {
-        let notes = self.state.load(RUNS_DOCUMENT);
-        Ok(notes?.unwrap_or_default())
+        self.document(RUNS_DOCUMENT)
     }
 
     fn drop_note(&self, run: u64) -> Result<(), Failure> {
         let mut notes = self.run_notes()?;
         notes.retain(|noted| noted.run != run);
-        self.state.save(RUNS_DOCUMENT, &notes).map_err(Failure::from)
+        self.save_document(RUNS_DOCUMENT, &notes)
     }
 
     pub(crate) fn note_run(&self, note: RunNote) -> Result<(), Failure> {
         let mut notes = self.run_notes()?;
         notes.retain(|noted| noted.run != note.run);
         notes.push(note);
-        self.state.save(RUNS_DOCUMENT, &notes).map_err(Failure::from)
+        self.save_document(RUNS_DOCUMENT, &notes)
     }
 
     /// Returns the state directory of the project.

@@ -5,7 +5,6 @@
 //! count.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use emend_agent::workspace::RunChanges;
 use serde::{Deserialize, Serialize};
@@ -37,19 +36,15 @@ impl Setup {
         let mut all: BTreeMap<String, Told> = self.project.document(DOCUMENT)?;
         let id = self.session.id();
         let own = runs_of(&self.project, id)?;
-        let known = all.get(id).cloned();
+        let mut known = all.get(id).cloned();
         // A fork knows what its origin knows.
-        let origin = self.origin.as_deref().filter(|origin| *origin != id);
-        let known = match (known, origin) {
-            (None, Some(origin)) => match all.get(origin) {
-                Some(told) => {
-                    let inherited = runs_of(&self.project, origin)?.union(&told.inherited).copied().collect();
-                    Some(Told { inherited, ..told.clone() })
-                }
-                None => None,
-            },
-            (known, _) => known,
-        };
+        if known.is_none()
+            && let Some(origin) = &self.origin
+            && let Some(told) = all.get(origin)
+        {
+            let inherited = runs_of(&self.project, origin)?.union(&told.inherited).copied().collect();
+            known = Some(Told { inherited, ..told.clone() });
+        }
         let inherited = known.as_ref().map(|known| known.inherited.clone()).unwrap_or_default();
         let own: BTreeSet<u64> = own.union(&inherited).copied().collect();
         let runs: Vec<RunChanges> =
@@ -68,20 +63,17 @@ impl Setup {
     fn news(&self, known: &Told, runs: &[RunChanges]) -> Option<String> {
         let ids: Vec<u64> = runs.iter().map(|run| run.run_id).collect();
         let decisions = self.project.workspace.decisions_on_runs_since(known.revision, &ids);
-        let mut others = String::new();
+        let is_named = |path: &str| {
+            let names = |line: &str| line.strip_prefix(path).is_some_and(|rest| rest.starts_with(": "));
+            decisions.as_deref().is_some_and(|text| text.lines().any(names))
+        };
+        let mut others = BTreeSet::new();
         for run in runs.iter().filter(|run| run.is_on == known.undone.contains(&run.run_id)) {
             let verb = if run.is_on { "redid" } else { "undid" };
-            let is_named = |path: &str| {
-                let names = |line: &str| line.strip_prefix(path).is_some_and(|rest| rest.starts_with(": "));
-                decisions.as_deref().is_some_and(|text| text.lines().any(names))
-            };
-            for path in run.files.iter().filter(|path| !is_named(path.as_str())) {
-                let line = format!("{path}: {verb} your change");
-                if !others.lines().any(|known| known == line) {
-                    let _ = writeln!(others, "{line}");
-                }
-            }
+            let files = run.files.iter().filter(|path| !is_named(path.as_str()));
+            others.extend(files.map(|path| format!("{path}: {verb} your change\n")));
         }
+        let others: String = others.into_iter().collect();
         match (decisions, others.is_empty()) {
             (decisions, true) => decisions,
             (Some(decisions), false) => Some(decisions + &others),

@@ -21,6 +21,16 @@ impl SaveSnapshot for Saved {
     }
 }
 
+/// Returns a workspace in its first run whose logs `saver` saves.
+fn saving<S: SaveSnapshot + 'static>(mode: Mode, saver: &Shared<S>) -> World {
+    let mut world = World::new(FIXTURE, mode);
+    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
+    let workspace = Workspace::new(files, mode, Shared::new(TickingClock::default()));
+    world.workspace = Shared::new(workspace.with_saver(Shared::clone(saver) as Shared<dyn SaveSnapshot>));
+    world.workspace.begin_run();
+    world
+}
+
 const PATHS: [&str; 4] = ["a.txt", "b.txt", "c.txt", "d.txt"];
 const FIXTURE: &str = "//- a.txt\none\ntwo\n//- b.txt\nbee\n//- c.txt\nsea\n";
 
@@ -69,11 +79,7 @@ fn check_killed(steps: &[fn(&World)]) {
     let all = steps;
     let (last, steps) = all.split_last().unwrap();
     let saved = Shared::new(Saved::default());
-    let mut world = World::new(FIXTURE, Mode::Direct);
-    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
-    let workspace = Workspace::new(files, Mode::Direct, Shared::new(TickingClock::default()));
-    world.workspace = Shared::new(workspace.with_saver(Shared::clone(&saved) as Shared<dyn SaveSnapshot>));
-    world.workspace.begin_run();
+    let world = saving(Mode::Direct, &saved);
     let original = disk(&world);
     steps.iter().for_each(|step| step(&world));
     let is_on = |runs: Vec<RunChanges>| runs.iter().any(|run| run.is_on);
@@ -131,11 +137,7 @@ fn what_is_saved_during_a_write_keeps_the_logs_of_the_write() {
     covers("review.save");
     for is_whole in [false, true] {
         let saved = Shared::new(Grown::default());
-        let mut world = World::new(FIXTURE, Mode::Staged);
-        let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
-        let workspace = Workspace::new(files, Mode::Staged, Shared::new(TickingClock::default()));
-        world.workspace = Shared::new(workspace.with_saver(Shared::clone(&saved) as Shared<dyn SaveSnapshot>));
-        world.workspace.begin_run();
+        let world = saving(Mode::Staged, &saved);
         // Two hunks, of which one is accepted: the disk then has neither the old nor the visible text.
         world.agent("a.txt", Some("zero\none\ntwo\nthree\n")).unwrap();
         world.workspace.persist().unwrap();
@@ -186,11 +188,7 @@ fn an_acceptance_that_a_crash_prevented_is_pending_although_the_file_was_changed
 #[test]
 fn a_text_that_the_user_restores_between_two_processes_is_a_rejection() {
     let saved = Shared::new(Saved::default());
-    let mut world = World::new(FIXTURE, Mode::Staged);
-    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
-    let workspace = Workspace::new(files, Mode::Staged, Shared::new(TickingClock::default()));
-    world.workspace = Shared::new(workspace.with_saver(Shared::clone(&saved) as Shared<dyn SaveSnapshot>));
-    world.workspace.begin_run();
+    let world = saving(Mode::Staged, &saved);
     let original = disk(&world);
     edit(&world);
     block_on(world.workspace.accept_all(None)).unwrap();
@@ -209,11 +207,8 @@ fn a_text_that_the_user_restores_between_two_processes_is_a_rejection() {
 fn an_edit_that_a_crash_took_back_was_not_made_by_its_call() {
     covers("service.resumed");
     let saved = Shared::new(Saved::default());
-    let mut world = World::new(FIXTURE, Mode::Direct);
-    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
-    let workspace = Workspace::new(files, Mode::Direct, Shared::new(TickingClock::default()));
-    world.workspace = Shared::new(workspace.with_saver(Shared::clone(&saved) as Shared<dyn SaveSnapshot>));
-    let run = world.workspace.begin_run();
+    let world = saving(Mode::Direct, &saved);
+    let run = world.workspace.last_run();
     let before = disk(&world);
     edit(&world);
     let after = disk(&world);
@@ -229,12 +224,7 @@ fn an_edit_that_a_crash_took_back_was_not_made_by_its_call() {
 
 /// Returns a workspace in staged mode whose snapshots are kept.
 fn kept(saved: &Shared<Saved>) -> World {
-    let mut world = World::new(FIXTURE, Mode::Staged);
-    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
-    let workspace = Workspace::new(files, Mode::Staged, Shared::new(TickingClock::default()));
-    world.workspace = Shared::new(workspace.with_saver(Shared::clone(saved) as Shared<dyn SaveSnapshot>));
-    world.workspace.begin_run();
-    world
+    saving(Mode::Staged, saved)
 }
 
 /// Returns the files that wait for a save in a process that finds these files and this snapshot.
@@ -352,11 +342,7 @@ fn a_direct_edit_of_an_unsaved_file_leaves_it_saved_for_the_next_process() {
 /// are changed.
 fn finished(mode: Mode, steps: &[fn(&World)]) -> [Option<FinishedStep>; 2] {
     let saved = Shared::new(Saved::default());
-    let mut world = World::new(FIXTURE, mode);
-    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
-    let workspace = Workspace::new(files, mode, Shared::new(TickingClock::default()));
-    world.workspace = Shared::new(workspace.with_saver(Shared::clone(&saved) as Shared<dyn SaveSnapshot>));
-    world.workspace.begin_run();
+    let world = saving(mode, &saved);
     let (last, steps) = steps.split_last().unwrap();
     steps.iter().for_each(|step| step(&world));
     let before = disk(&world);
@@ -422,11 +408,7 @@ impl SaveSnapshot for Sizes {
 #[test]
 fn each_step_saves_its_own_files_once() {
     let sizes = Shared::new(Sizes::default());
-    let mut world = World::new(FIXTURE, Mode::Direct);
-    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
-    let workspace = Workspace::new(files, Mode::Direct, Shared::new(TickingClock::default()));
-    world.workspace = Shared::new(workspace.with_saver(Shared::clone(&sizes) as Shared<dyn SaveSnapshot>));
-    world.workspace.begin_run();
+    let world = saving(Mode::Direct, &sizes);
     let saved = || std::mem::take(&mut *sizes.0.lock());
     let _ = saved();
     edit(&world);
@@ -455,11 +437,7 @@ impl SaveSnapshot for Broken {
 
 #[test]
 fn a_write_whose_log_cannot_be_saved_says_that_nothing_was_changed() {
-    let mut world = World::new(FIXTURE, Mode::Direct);
-    let files = Shared::clone(&world.files) as Shared<dyn ExecutionEnvironment>;
-    let workspace = Workspace::new(files, Mode::Direct, Shared::new(TickingClock::default()));
-    world.workspace = Shared::new(workspace.with_saver(Shared::new(Broken)));
-    world.workspace.begin_run();
+    let world = saving(Mode::Direct, &Shared::new(Broken));
     let before = disk(&world);
     let error = world.agent("a.txt", Some("ONE\n")).unwrap_err().to_string();
     assert!(error.contains("the disk is full; nothing was changed"), "{error}");
