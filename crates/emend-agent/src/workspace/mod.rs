@@ -5,6 +5,7 @@
 //! bytes.
 
 mod apply;
+mod around_logs;
 mod bundle;
 mod command;
 mod context;

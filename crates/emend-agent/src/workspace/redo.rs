@@ -267,7 +267,7 @@ impl Workspace {
     }
 
     /// Returns the content of a file; `None` if a link is in the place of a directory above it.
-    async fn content_here(&self, path: &FilePath) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    pub(super) async fn content_here(&self, path: &FilePath) -> Result<Option<Vec<u8>>, WorkspaceError> {
         if self.is_elsewhere(path).await { Ok(None) } else { self.disk_content(path).await }
     }
 
@@ -278,7 +278,7 @@ impl Workspace {
     }
 
     /// Returns whether a text is as its log left it.
-    async fn is_as_left(&self, path: &FilePath) -> bool {
+    pub(super) async fn is_as_left(&self, path: &FilePath) -> bool {
         let Ok(content) = self.content_here(path).await else { return false };
         let is_saved = |entry: &Entry| entry.log.is_saved_content(content.as_deref());
         self.state().files.get(path).is_some_and(is_saved)

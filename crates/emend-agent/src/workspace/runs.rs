@@ -10,6 +10,9 @@ use emend_edit::ContentHash;
 use emend_edit::line_log::{Action, ChangeId, ChangeOp, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
 use emend_edit::size::compact_sort::set_of;
 
+use super::around_logs::AroundLogs;
+#[cfg(not(target_family = "wasm"))]
+use super::around_logs::BeforeKeeper;
 use super::error::WorkspaceError;
 use super::review::run_names;
 use super::state::Workspace;
@@ -156,14 +159,17 @@ impl Workspace {
         let mut kept = KeptUndo { runs: runs.to_vec(), logged, ..KeptUndo::default() };
         #[cfg(not(target_family = "wasm"))]
         kept.last_edits.extend(kept.logged.iter().filter_map(|path| Some((path.clone(), self.last_edit(path, runs)?))));
+        #[cfg(not(target_family = "wasm"))]
+        let mut around = AroundLogs { before: self.settled_logs(&kept.logged).await, ..AroundLogs::default() };
+        #[cfg(target_family = "wasm")]
+        let around = AroundLogs;
         let first = self.undo_kept(&kept, UndoStep::BeforeLogs).await?;
         #[cfg(not(target_family = "wasm"))]
-        let since = self.last_unlogged(&kept);
-        #[cfg(target_family = "wasm")]
-        let since = BTreeMap::new();
-        let taken = self.taken_back_since(runs, None, (&since, &BTreeSet::new())).await?;
-        #[cfg(not(target_family = "wasm"))]
-        let taken = self.with_empty_files(taken, runs, &first.restored);
+        {
+            around.before.retain(|path, _| first.restored.contains(path));
+            around.since = self.last_unlogged(&kept);
+        }
+        let taken = self.taken_back_around(runs, None, &around).await?;
         let TakenBack { mut undone, logs, .. } = taken;
         let step = Step { runs: runs.to_vec(), ..Step::new(undone.restored.clone()) };
         let saved = self.save_permitted(logs, true, step).await;
@@ -210,21 +216,6 @@ impl Workspace {
         times.filter(|(run, _)| runs.contains(run)).max()
     }
 
-    /// Lets the empty files exist that were there before the runs and that the keeper has removed, as the contents of a
-    /// directory that a file replaces. Their logs have no line that could come back, and they take the removal for one by
-    /// another program.
-    #[cfg(not(target_family = "wasm"))]
-    fn with_empty_files(&self, mut taken: TakenBack, runs: &[u64], removed: &[FilePath]) -> TakenBack {
-        let names = run_names(runs);
-        let is_removed = |(path, log): &&mut (FilePath, LineLog)| log.is_visible_text(None) && removed.contains(path);
-        for (_, log) in taken.logs.iter_mut().filter(is_removed) {
-            if log.proposal(&names).is_some_and(|proposal| proposal.base.as_deref() == Some("")) {
-                log.rollback_before(&names, Origin::User, self.clock.now_ms());
-            }
-        }
-        taken
-    }
-
     /// Takes the texts out of `kept` that are as before the runs: the keeper restored them before their logs were looked at,
     /// which take that for a change by the user.
     #[cfg(not(target_family = "wasm"))]
@@ -258,8 +249,9 @@ impl Workspace {
             restored.extend(found);
             let mut logs = Vec::new();
             let since = self.last_unlogged(&KeptUndo { logged: turn.clone(), ..kept.clone() });
+            let around = AroundLogs { since, ..AroundLogs::default() };
             for path in &turn {
-                let taken = self.taken_back_since(&kept.runs, Some(path), (&since, &BTreeSet::new())).await?;
+                let taken = self.taken_back_around(&kept.runs, Some(path), &around).await?;
                 undone.kept.retain(|kept| kept != path);
                 undone.kept.extend(taken.undone.kept);
                 logs.extend(taken.logs);
@@ -402,10 +394,10 @@ impl Workspace {
     /// Returns the logs as an undo of runs would leave them.
     async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
         #[cfg(target_family = "wasm")]
-        let giving_way = BTreeSet::new();
+        let around = AroundLogs;
         #[cfg(not(target_family = "wasm"))]
-        let giving_way = self.giving_way(runs).await?;
-        self.taken_back_since(runs, path, (&BTreeMap::new(), &giving_way)).await
+        let around = AroundLogs { giving_way: self.giving_way(runs).await?, ..AroundLogs::default() };
+        self.taken_back_around(runs, path, &around).await
     }
 
     /// Returns the paths at which an undo puts a directory in the place of something else.
@@ -421,16 +413,15 @@ impl Workspace {
         Ok(changes.into_iter().filter(replaces).map(|change| change.path).collect())
     }
 
-    /// Returns the logs after undoing runs. Of a file in `since`, only edits after that run and time are undone. Paths in
-    /// `giving_way` are in the way of no text.
-    async fn taken_back_since(
+    /// Returns the logs after undoing runs, beside the keeper's part of the undo.
+    async fn taken_back_around(
         &self,
         runs: &[u64],
         path: Option<&FilePath>,
-        (since, giving_way): (&BTreeMap<FilePath, (u64, u64)>, &BTreeSet<FilePath>),
+        around: &AroundLogs,
     ) -> Result<TakenBack, WorkspaceError> {
         #[cfg(target_family = "wasm")]
-        let _ = (since, giving_way);
+        let _ = around;
         // Other files are not even read: they may have become binary files or directories.
         let known = self.logged(runs);
         #[cfg(not(target_family = "wasm"))]
@@ -438,7 +429,19 @@ impl Workspace {
         let runs = run_names(runs);
         let mut taken = TakenBack::default();
         for path in known.into_iter().filter(|known| path.is_none_or(|path| path == known)) {
-            let mut log = match self.log_to_switch(&path).await {
+            #[cfg(not(target_family = "wasm"))]
+            let (known_log, is_removed) = match self.log_before_keeper(&path, &runs, around).await {
+                Some(BeforeKeeper::Settled(log)) => {
+                    taken.undone.restored.push(path.clone());
+                    taken.logs.push((path, log));
+                    continue;
+                }
+                Some(BeforeKeeper::Removed(log)) => (Ok(log), true),
+                None => (self.log_to_switch(&path).await, false),
+            };
+            #[cfg(target_family = "wasm")]
+            let known_log = self.log_to_switch(&path).await;
+            let mut log = match known_log {
                 Ok(log) if !MAY_KEEP && log.is_visible_text(None) && self.file_above(&path).await.is_some() => {
                     taken.undone.kept.push(path);
                     continue;
@@ -450,20 +453,11 @@ impl Workspace {
                 }
                 Err(error) => return Err(error),
             };
-            let overwritten = overwritten_by_user(&log);
-            let (kept, ids): (Vec<ChangeId>, Vec<ChangeId>) = log
-                .changes()
-                .filter(|change| {
-                    #[cfg(not(target_family = "wasm"))]
-                    if let Some(since) = since.get(&path)
-                        && change.meta.run.parse().is_ok_and(|run: u64| (run, change.meta.at_ms) <= *since)
-                    {
-                        return false;
-                    }
-                    change.origin == Origin::Agent && runs.contains(&change.meta.run) && change.status.is_on()
-                })
-                .map(|change| change.id)
-                .partition(|id| overwritten.contains(id));
+            #[cfg(not(target_family = "wasm"))]
+            let since = around.since.get(&path).copied();
+            #[cfg(target_family = "wasm")]
+            let since = None;
+            let (kept, ids) = edits_to_take_back(&log, &runs, since);
             if !kept.is_empty() {
                 taken.undone.kept.push(path.clone());
             }
@@ -471,7 +465,7 @@ impl Workspace {
                 continue;
             }
             #[cfg(not(target_family = "wasm"))]
-            let is_gone = log.is_visible_text(None);
+            let is_gone = is_removed || log.is_visible_text(None);
             log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, self.clock.now_ms())
                 .map_err(|error| WorkspaceError::Internal { reason: format!("{path}: {error}") })?;
             #[cfg(not(target_family = "wasm"))]
@@ -490,7 +484,7 @@ impl Workspace {
             taken.logs.push((path, log));
         }
         #[cfg(not(target_family = "wasm"))]
-        self.keep_obstructed(&mut taken, giving_way).await;
+        self.keep_obstructed(&mut taken, &around.giving_way).await;
         Ok(taken)
     }
 
@@ -556,6 +550,28 @@ pub(super) fn lost_in_crash(log: &LineLog) -> BTreeSet<ChangeId> {
     // Only the recovery undoes for the agent.
     let is_lost = |entry: &&LogEntry| entry.by == Origin::Agent && matches!(entry.action, Action::Undo { .. });
     log.entries().iter().filter(is_lost).flat_map(|entry| entry.set.iter().map(|set| set.change)).collect()
+}
+
+/// Returns the agent's changes in `runs` that are in effect, first those that stay because the user has changed their lines
+/// since. With `since`, only later changes count.
+pub(super) fn edits_to_take_back(
+    log: &LineLog,
+    runs: &[String],
+    since: Option<(u64, u64)>,
+) -> (Vec<ChangeId>, Vec<ChangeId>) {
+    let overwritten = overwritten_by_user(log);
+    let is_meant = |change: &LoggedChange| {
+        #[cfg(not(target_family = "wasm"))]
+        if let Some(since) = since
+            && change.meta.run.parse().is_ok_and(|run: u64| (run, change.meta.at_ms) <= since)
+        {
+            return false;
+        }
+        change.origin == Origin::Agent && runs.contains(&change.meta.run) && change.status.is_on()
+    };
+    #[cfg(target_family = "wasm")]
+    let _: Option<(u64, u64)> = since;
+    log.changes().filter(is_meant).map(|change| change.id).partition(|id| overwritten.contains(id))
 }
 
 /// Returns the agent's changes with lines that a live change of the user or of another program deletes, and all of them

@@ -13,6 +13,7 @@ use emend_agent::workspace::{
 };
 use serde_json::json;
 
+use super::blocked::{Blocked, obstacle, write_kept};
 use super::review::ask_on_stdin;
 use crate::failure::Failure;
 use crate::place::Start;
@@ -176,14 +177,16 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
     let lost: Vec<FilePath> = lost.into_iter().collect();
     let preview = RollbackRequest { mode: RollbackMode::HardAll, runs, preview: true, ..RollbackRequest::default() };
     let mut files = project.workspace.rollback(&preview).await?.files;
+    let refused = refusals(&project, &files).await;
     files.retain(|file| file.texts.before != file.texts.after);
     let ignored = text_diff::ignored(&project.workspace.ignored_changes(&preview.runs, true));
     if files.is_empty() && others.is_empty() && ignored.is_empty() {
-        let message = match blocked.is_empty() {
+        let message = match blocked.is_empty() && refused.is_empty() {
             true => format!("the files of run {run} are as they were before it"),
             false => "nothing was changed; after a path is moved away, the same command restores it".to_owned(),
         };
-        return Err(nothing_done(message, &blocked.iter().map(Blocked::sentence).collect::<Vec<_>>()));
+        let refused = refused.iter().map(|(path, reason)| format!("{path}: {reason}"));
+        return Err(nothing_done(message, &blocked.iter().map(Blocked::sentence).chain(refused).collect::<Vec<_>>()));
     }
     let mut stdout = stdout();
     if check {
@@ -198,18 +201,23 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
             writeln!(stdout, "{line}")?;
         }
         write_kept(&mut stdout, &blocked)?;
+        write_refused(&mut stdout, &refused)?;
         write_lost(&mut stdout, "", &lost)?;
         return Ok(ExitCode::SUCCESS);
     }
     let of_other = |change: &KeptPreview| text_diff::other(&change.path, change.after.as_ref(), change.before.as_ref());
-    let losses: Vec<String> = files.iter().map(loss).chain(others.iter().map(of_other)).chain(ignored).collect();
+    let of_paths = files.iter().map(|file| (Some(&file.file_path), loss(file)));
+    let of_paths = of_paths.chain(others.iter().map(|change| (Some(&change.path), of_other(change))));
+    let losses: Vec<(Option<&FilePath>, String)> =
+        of_paths.chain(ignored.into_iter().map(|line| (None, line))).collect();
+    let lines = losses.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>();
     if !yes {
         drop(stdout);
         if !std::io::stdin().is_terminal() {
-            let message = format!("--hard loses {}; add --yes to do so without a question", losses.join("; "));
+            let message = format!("--hard loses {}; add --yes to do so without a question", lines.join("; "));
             return Err(Failure::new(Code::InvalidArgument, message));
         }
-        let question = format!("This takes back:\n  {}\nContinue? [y]es, [n]o: ", losses.join("\n  "));
+        let question = format!("This takes back:\n  {}\nContinue? [y]es, [n]o: ", lines.join("\n  "));
         let answer = ask_on_stdin()(&question)?.unwrap_or_default();
         if !["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
             return Err(Failure::new(Code::Aborted, "nothing was changed"));
@@ -218,16 +226,24 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
     }
     let done = project.workspace.rollback(&RollbackRequest { preview: false, ..preview }).await?;
     project.save()?;
-    for line in losses {
-        writeln!(stdout, "took back {line}")?;
-    }
     let refused: Vec<&FilePath> = done.files.iter().filter(|file| file.refused).map(|file| &file.file_path).collect();
     let others: Vec<FilePath> = done.kept.into_iter().filter(|path| !refused.contains(&path)).collect();
-    write_kept(&mut stdout, &Blocked::all(&project, &others).await)?;
-    for path in refused {
-        let line = format!("kept {}: {}", shown(path), refusal(&project, path).await);
-        writeln!(stdout, "{}", folded(&line))?;
+    // The preview does not know that the system refuses a change.
+    let is_kept = |path: &FilePath| refused.contains(&path) || others.contains(path);
+    let taken: Vec<&str> =
+        losses.iter().filter(|(path, _)| !path.is_some_and(is_kept)).map(|(_, line)| line.as_str()).collect();
+    let kept = Blocked::all(&project, &others).await;
+    let refused = refusals(&project, &done.files).await;
+    if taken.is_empty() {
+        let refused = refused.iter().map(|(path, reason)| format!("{path}: {reason}"));
+        let reasons: Vec<String> = kept.iter().map(Blocked::sentence).chain(refused).collect();
+        return Err(nothing_done("nothing was taken back".to_owned(), &reasons));
     }
+    for line in taken {
+        writeln!(stdout, "took back {line}")?;
+    }
+    write_kept(&mut stdout, &kept)?;
+    write_refused(&mut stdout, &refused)?;
     write_lost(&mut stdout, "", &lost)?;
     writeln!(stdout, "emend redo restores them")?;
     Ok(ExitCode::SUCCESS)
@@ -336,38 +352,6 @@ fn nothing_done(message: String, reasons: &[String]) -> Failure {
         [] => Failure::new(Code::NotFound, message),
         reasons => Failure::new(Code::Conflict, format!("{message}: {}", reasons.join("; "))),
     }
-}
-
-/// A path of a change that is not of a text, and the reason why it stays as it is.
-struct Blocked {
-    name: String,
-    reason: &'static str,
-}
-
-impl Blocked {
-    async fn all(project: &Project, paths: &[FilePath]) -> Vec<Self> {
-        let mut blocked = Vec::with_capacity(paths.len());
-        for path in paths {
-            let reason = match project.workspace.environment().metadata(path).await {
-                Ok(None) => "is no longer there",
-                _ => "was changed since",
-            };
-            blocked.push(Self { name: shown(path), reason });
-        }
-        blocked
-    }
-
-    fn sentence(&self) -> String {
-        format!("{} {}", self.name, self.reason)
-    }
-}
-
-/// Prints a line for each path that stays as it is.
-fn write_kept<W: Write>(out: &mut Guarded<W>, blocked: &[Blocked]) -> Result<(), Failure> {
-    for Blocked { name, reason } in blocked {
-        writeln!(out, "{}", folded(&format!("kept {name}: it {reason}")))?;
-    }
-    Ok(())
 }
 
 /// Returns the reasons for which files keep their changes.
@@ -511,10 +495,21 @@ const NOT_READABLE: &str = "is no longer a text file in the project";
 /// The reason why a file stays as it is.
 pub(crate) const NOT_PERMITTED: &str = "it has hard links, or the system does not permit to replace it";
 
-/// Returns that a file is in the place of a directory above a text, if one is.
-async fn obstacle(project: &Project, path: &FilePath) -> Option<String> {
-    let above = project.workspace.file_above(path).await?;
-    Some(format!("the file {} is in the place of its directory", shown(&above)))
+/// Returns the texts that a rollback leaves as they are, each with the reason.
+async fn refusals(project: &Project, files: &[RolledBackFile]) -> Vec<(String, String)> {
+    let mut refusals = Vec::new();
+    for file in files.iter().filter(|file| file.refused) {
+        refusals.push((shown(&file.file_path), refusal(project, &file.file_path).await));
+    }
+    refusals
+}
+
+/// Prints a line for each text that stays as it is.
+fn write_refused<W: Write>(out: &mut Guarded<W>, refused: &[(String, String)]) -> Result<(), Failure> {
+    for (path, reason) in refused {
+        writeln!(out, "{}", folded(&format!("kept {path}: {reason}")))?;
+    }
+    Ok(())
 }
 
 /// Returns the reason why an undo leaves a text as it is.

@@ -6,6 +6,7 @@ mod attach_commands;
 mod attach_output;
 mod attach_question;
 mod attach_rewind;
+mod blocked;
 pub(crate) mod checkpoints;
 pub(crate) mod config;
 pub(crate) mod database;

@@ -117,6 +117,25 @@ fn a_hard_rollback_of_undone_runs_says_what_it_takes_back() {
 }
 
 #[test]
+fn a_path_below_a_file_of_the_user_is_kept_and_not_taken_back() {
+    let project = Project::new(&[("a.txt", b"one\n"), ("d/b.bin", b"\0"), ("d/t.txt", b"tee\n")]);
+    let command = "run printf '\\0x' > d/b.bin; rm d/t.txt; echo two > a.txt";
+    project.run(&["run", command, "--allow", "shell"]).assert_ok();
+    fs::remove_dir_all(project.path("d")).unwrap();
+    fs::write(project.path("d"), "mine\n").unwrap();
+    for arguments in [["rollback", "1", "--hard", "--check"], ["rollback", "1", "--hard", "--yes"]] {
+        let hard = project.run(&arguments);
+        hard.assert_ok();
+        let shown = |path: &str| hard.stdout.lines().filter(|line| line.contains(path)).collect::<Vec<_>>();
+        let named = shown("d/b.bin");
+        assert!(matches!(*named, [line] if line.starts_with("kept d/b.bin: ")), "{}", hard.stdout);
+    }
+    assert_eq!((project.read("a.txt"), project.read("d")), ("one\n".to_owned(), "mine\n".to_owned()));
+    let again = project.run(&["rollback", "1", "--hard", "--yes"]);
+    check_refused(&again, "conflict", &["d/b.bin", "d/t.txt"]);
+}
+
+#[test]
 fn a_redo_does_not_join_a_created_text_with_one_of_the_user() {
     let project = Project::new(&[("a.txt", b"one\n")]);
     project.run(&["run", "run echo theirs > new.txt", "--allow", "shell"]).assert_ok();

@@ -173,6 +173,13 @@ impl LineLog {
         self.saved = self.has_changes_on_disk().then(|| self.saved_in(View::Disk));
     }
 
+    /// Records that the caller has just removed the file from the disk. The texts stay as they are: the removal is part of
+    /// a change that the caller records, such as an undo.
+    #[cfg(any(not(target_family = "wasm"), test))]
+    pub fn mark_removed(&mut self) {
+        self.saved = Some(Saved { exists: false, tokens: Vec::new() });
+    }
+
     fn seen_in(&self, view: View) -> Seen {
         Seen { tokens: self.tokens_in(view), view, shown: None }
     }

@@ -1,6 +1,6 @@
 //! The changes of commands that an undo would take back, without changing anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use emend_agent::environment::{FilePath, KeptPreview, KeptState, KeptStateKind, KeptUndo};
@@ -80,7 +80,28 @@ fn preview(record: &Record, files: &RootFiles, aside: &Aside, undo: &KeptUndo) -
         previews.push(KeptPreview { path, before, after, is_blocked });
     }
     previews.sort_by(|a, b| a.path.cmp(&b.path));
+    block_below_others(files, &mut previews);
     Ok(previews)
+}
+
+/// Blocks the paths that cannot come back, because something else is in the place of a directory above them and stays.
+fn block_below_others(files: &RootFiles, previews: &mut [KeptPreview]) {
+    let becomes_directory = |change: &&KeptPreview| {
+        !change.is_blocked && change.before.as_ref().is_some_and(|before| before.kind == KeptStateKind::Directory)
+    };
+    let directories: BTreeSet<FilePath> =
+        previews.iter().filter(becomes_directory).map(|change| change.path.clone()).collect();
+    let mut known: BTreeMap<FilePath, bool> = BTreeMap::new();
+    for change in previews.iter_mut().filter(|change| !change.is_blocked && change.before.is_some()) {
+        let mut above = std::iter::successors(change.path.parent(), FilePath::parent).filter(|path| !path.is_root());
+        change.is_blocked = above.any(|path| {
+            let stays = |path: &FilePath| {
+                let found = files.directory().symlink_metadata(&*names::on_disk(path.as_str()));
+                found.is_ok_and(|found| !found.is_dir()) && !directories.contains(path)
+            };
+            *known.entry(path.clone()).or_insert_with(|| stays(&path))
+        });
+    }
 }
 
 fn state(node: &Node) -> KeptState {

@@ -422,3 +422,37 @@ fn a_redo_leaves_texts_that_went_with_their_directory_and_came_back_with_it() {
         assert_eq!((difference(&after, &project.tree()), redone.kept), (None, vec![]), "{between}");
     }
 }
+
+/// Undoes the last run with an effect until none has one, as repeated `emend undo` do.
+fn undo_one_by_one(open: &Open) {
+    for run in runs(open).into_iter().rev() {
+        block_on(open.workspace.undo_runs(&[run])).unwrap();
+    }
+}
+
+#[test]
+fn texts_below_a_directory_that_a_file_of_the_user_keeps_come_back_run_by_run() {
+    let later = [
+        "rm deep/er; mkdir deep/er; : > deep/er/empty; echo new > deep/er/new",
+        "rm deep/er; mkdir deep/er; echo sea > deep/er/c.txt",
+        "rm deep/er; mkdir deep/er; echo sea > deep/er/c.txt; : > deep/er/empty; echo b > a.txt",
+    ];
+    for (second, is_later) in later.iter().flat_map(|second| [(second, false), (second, true)]) {
+        let project = project();
+        fs::write(project.path("deep/er/empty"), "").unwrap();
+        let before = project.tree();
+        let mut open = project.open();
+        open.shell("rm -r deep/er; echo file > deep/er");
+        open.shell(second);
+        fs::write(project.path("deep/er/mine"), "mine\n").unwrap();
+        undo_one_by_one(&open);
+        if is_later {
+            open = again(&project, open);
+        }
+        // The later run still has an effect on the directory, and on no text.
+        undo_one_by_one(&open);
+        assert_eq!(fs::read_to_string(project.path("deep/er/mine")).unwrap(), "mine\n", "{second}");
+        fs::remove_file(project.path("deep/er/mine")).unwrap();
+        assert_eq!(difference(&before, &project.tree()), None, "{second}");
+    }
+}

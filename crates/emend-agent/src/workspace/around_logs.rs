@@ -1,0 +1,80 @@
+//! The line logs of an undo around which the keeper of files restores paths.
+//!
+//! The keeper removes some texts before the logs are looked at, such as those below a file that became a directory. A log
+//! would take that for a deletion by another program: its own changes would stay in effect, and a text that comes back in
+//! an older undo would be removed by another undo of the later run. So these logs are read before the keeper's part, and
+//! follow it.
+
+#[cfg(not(target_family = "wasm"))]
+use std::collections::{BTreeMap, BTreeSet};
+
+#[cfg(not(target_family = "wasm"))]
+use emend_edit::line_log::{DependentsPolicy, LineLog, Origin};
+
+#[cfg(not(target_family = "wasm"))]
+use super::runs::edits_to_take_back;
+#[cfg(not(target_family = "wasm"))]
+use super::state::Workspace;
+#[cfg(not(target_family = "wasm"))]
+use crate::environment::FilePath;
+
+/// The keeper's part of an undo. In a browser there is none.
+#[derive(Default)]
+pub(super) struct AroundLogs {
+    /// Of these files, only edits after that run and time are undone.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) since: BTreeMap<FilePath, (u64, u64)>,
+    /// Paths in the way of no text.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) giving_way: BTreeSet<FilePath>,
+    /// The logs from before the keeper's part of texts that it has changed.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) before: BTreeMap<FilePath, LineLog>,
+}
+
+/// A log from before the keeper's part of an undo.
+#[cfg(not(target_family = "wasm"))]
+pub(super) enum BeforeKeeper {
+    /// Without the runs, it has the text that the keeper has put there.
+    Settled(LineLog),
+    /// The keeper has removed the file, and the log knows that.
+    Removed(LineLog),
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl Workspace {
+    /// Returns the logs of these files that know their content on disk. No other log is read here: it would take the text of a
+    /// command that no log holds for one of another program.
+    pub(super) async fn settled_logs(&self, paths: &BTreeSet<FilePath>) -> BTreeMap<FilePath, LineLog> {
+        let mut logs = BTreeMap::new();
+        let paths = if self.keeper().is_some() { paths.iter().collect() } else { Vec::new() };
+        for path in paths {
+            if self.is_as_left(path).await
+                && let Some(entry) = self.state().files.get(path)
+            {
+                logs.insert(path.clone(), entry.log.clone());
+            }
+        }
+        logs
+    }
+
+    /// Returns the log of a text that the keeper has removed, or to which it has given the text from before the runs.
+    pub(super) async fn log_before_keeper(
+        &self,
+        path: &FilePath,
+        runs: &[String],
+        around: &AroundLogs,
+    ) -> Option<BeforeKeeper> {
+        let mut log = around.before.get(path).filter(|_| !around.since.contains_key(path))?.clone();
+        let content = self.content_here(path).await.ok()?;
+        if content.is_none() {
+            log.mark_removed();
+            return Some(BeforeKeeper::Removed(log));
+        }
+        let (kept, ids) = edits_to_take_back(&log, runs, None);
+        log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, self.clock.now_ms()).ok()?;
+        let is_there = log.disk_text().as_deref().map(str::as_bytes) == content.as_deref();
+        log.mark_saved();
+        (is_there && kept.is_empty() && !ids.is_empty()).then_some(BeforeKeeper::Settled(log))
+    }
+}
