@@ -58,6 +58,8 @@ mod outline;
 #[cfg(test)]
 mod patch;
 #[cfg(test)]
+mod patch_commits;
+#[cfg(test)]
 mod patch_refused;
 #[cfg(test)]
 #[cfg(unix)]
