@@ -114,7 +114,7 @@ const STEPS: [Step; 34] = [
     step("http-contract", Depth::All, Lane::Native, http_contract::check),
     step("fuzz", Depth::All, Lane::Native, fuzz::run),
     step("windows", Depth::All, Lane::Native, windows::run_commands),
-    step("faults", Depth::All, Lane::Native, planted_faults::run_all),
+    after(&[SETUP], step("faults", Depth::All, Lane::Native, planted_faults::run_all)),
     step("mutants", Depth::All, Lane::Native, mutants::run),
     after(&[SETUP], step("llama", Depth::Named, Lane::Native, llama::run)),
 ];

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::context::{Context, Depth};
+use super::context::{Context, Depth, LIMIT};
 use super::counts::Counts;
-use crate::process::{command, run, stdout_of};
+use crate::process::{Limits, command, logged, run, stdout_of};
 use crate::progress::say;
 use crate::repo::Repo;
 use crate::setup::browser::Browser;
@@ -33,11 +33,7 @@ pub(super) fn package(context: &Context<'_>) -> Result<Counts> {
 }
 
 fn make_consumer(repo: &Repo, consumer: &Path) -> Result<()> {
-    if consumer.exists() {
-        std::fs::remove_dir_all(consumer).with_context(|| consumer.display().to_string())?;
-    }
-    std::fs::create_dir_all(consumer)?;
-    std::fs::write(consumer.join("package.json"), "{ \"private\": true, \"type\": \"module\" }\n")?;
+    make_empty_project(consumer)?;
     let packed = stdout_of(
         command("npm", &repo.path("pkg"))
             .args(["pack", "--json", "--ignore-scripts", "--pack-destination"])
@@ -48,6 +44,14 @@ fn make_consumer(repo: &Repo, consumer: &Path) -> Result<()> {
     say!("packed {tarball}: {} bytes, {} files", packed[0]["size"], packed[0]["entryCount"]);
     run(command("npm", consumer).args(["install", "--no-audit", "--no-fund", "--silent"]).arg(format!("./{tarball}")))?;
     link_libraries(&repo.path("pkg/node_modules"), &consumer.join("node_modules"))
+}
+
+fn make_empty_project(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    std::fs::create_dir_all(folder)?;
+    Ok(std::fs::write(folder.join("package.json"), "{ \"private\": true, \"type\": \"module\" }\n")?)
 }
 
 /// Gives the consumer the libraries that the tests use beside the package: the editors and React, which are optional peers.
@@ -70,6 +74,68 @@ fn link_directory(from: &Path, to: &Path) -> std::io::Result<()> {
 #[cfg(windows)]
 fn link_directory(from: &Path, to: &Path) -> std::io::Result<()> {
     std::os::windows::fs::symlink_dir(from, to)
+}
+
+/// The npm package in a copy of the checkout: the wasm modules of the checkout, with TypeScript of the copy.
+pub(super) struct PackageCopy {
+    pkg: PathBuf,
+    consumer: PathBuf,
+}
+
+impl PackageCopy {
+    /// Prepares the package in `tree` and an empty project `consumer` that links to it. The package of the checkout must
+    /// have been built.
+    pub(super) fn new(repo: &Repo, tree: &Path, consumer: PathBuf) -> Result<Self> {
+        let pkg = tree.join("pkg");
+        let libraries = repo.path("pkg/node_modules");
+        // The modules and their glue are among the files of the folder itself; `build` writes the others again.
+        copy_tests(&repo.path("pkg/dist"), &pkg.join("dist"))?;
+        link_directory(&libraries, &pkg.join("node_modules"))?;
+        make_empty_project(&consumer)?;
+        std::fs::create_dir(consumer.join("node_modules"))?;
+        link_directory(&pkg, &consumer.join("node_modules/emend"))?;
+        link_libraries(&libraries, &consumer.join("node_modules"))?;
+        copy_tests(&pkg.join("examples"), &consumer.join("examples"))?;
+        copy_tests(&pkg.join("test"), &consumer)?;
+        Ok(Self { pkg, consumer })
+    }
+
+    /// Builds the package; returns whether that succeeded.
+    pub(super) fn build(&self, log: &Path) -> Result<bool> {
+        let mut npm = command("npm", &self.pkg);
+        npm.args(["run", "--silent", "build"]);
+        Ok(logged(&mut npm, log, Limits::whole(LIMIT), |_| false)?.success)
+    }
+
+    /// Runs the tests of `file` with `title` in their titles.
+    pub(super) fn run_test(&self, file: &str, title: &str, log: &Path) -> Result<Counts> {
+        let mut node = command("node", &self.consumer);
+        node.args(["--expose-gc", "--test", "--test-reporter=tap", "--test-timeout=300000"]);
+        node.arg(format!("--test-name-pattern={}", as_pattern(title))).arg(file);
+        Ok(counts_of(title, &logged(&mut node, log, Limits::whole(LIMIT), |_| false)?.text))
+    }
+}
+
+/// Returns a regular expression that matches `text`.
+fn as_pattern(text: &str) -> String {
+    let mut pattern = String::new();
+    for character in text.chars() {
+        if r"\^$.|?*+()[]{}/".contains(character) {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
+}
+
+/// Counts the tests with `title` in their titles.
+///
+/// Node 22 and later report a file in which no test has the title as one test that passed.
+fn counts_of(title: &str, text: &str) -> Counts {
+    let counts = Counts::from_node(text);
+    let is_result = |line: &str| line.starts_with("ok ") && line.contains(title) && !line.contains("# SKIP");
+    let passed = if text.lines().any(is_result) { counts.passed } else { 0 };
+    Counts { passed, ..counts }
 }
 
 /// Copies everything in `from`, and returns the names of the test files.
@@ -143,4 +209,28 @@ fn numbered(context: &Context<'_>, name: &str, script: &mut Command) -> Result<C
     let is_test = |line: &str| ["ok ", "not ok "].iter().any(|word| line.starts_with(word));
     let output = context.program(name, script, is_test)?;
     Ok(Counts::from_lines(&output.text).of_program(output.success))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_matched_letter_by_letter() {
+        assert_eq!(as_pattern("a run ends"), "a run ends");
+        assert_eq!(as_pattern("`run()` ends? [1/2]"), r"`run\(\)` ends\? \[1\/2\]");
+    }
+
+    #[test]
+    fn only_tests_with_the_title_count() {
+        let passed =
+            "ok 1 - a run ends\nok 2 - a feed ends # SKIP test name does not match pattern\n# pass 1\n# fail 0\n";
+        assert_eq!(counts_of("run ends", passed), Counts::passed(1));
+        assert_eq!(counts_of("feed ends", passed), Counts::default());
+        assert_eq!(counts_of("a run ends", "not ok 1 - a run ends\n# pass 0\n# fail 1\n"), Counts::failed(1));
+        // Node 24.
+        assert_eq!(counts_of("a run ends", "1..0\nok 1 - agent.test.mjs\n1..1\n# pass 1\n"), Counts::default());
+        // A test that is never over ends with its file.
+        assert_eq!(counts_of("a run ends", "not ok 1 - /x/agent.test.mjs\n# cancelled 1\n"), Counts::failed(1));
+    }
 }
