@@ -13,7 +13,7 @@ async function create(t, options) {
   return agent;
 }
 
-test("a stream that is left while its server is silent ends at once", async (t) => {
+test("a stream that is left while its server is silent ends at once", { timeout: 30_000 }, async (t) => {
   let closed;
   const gone = new Promise((resolve) => (closed = resolve));
   const server = await serve(t, (_request, response) => {
