@@ -118,6 +118,21 @@ fn a_trace_holds_every_event_and_no_secret() {
 }
 
 #[test]
+fn each_undo_goes_back_by_one_run() {
+    let project = project();
+    for (said, a, b) in [
+        ("undid run 3 (rename omega to psi)\nrestored a.txt\n", "omega\n", "gamma\n"),
+        ("undid run 2 (rename beta to gamma)\nrestored b.txt\n", "omega\n", "beta\n"),
+        ("undid run 1 (rename alpha to omega)\nrestored a.txt\n", "alpha\n", "beta\n"),
+    ] {
+        // A process of its own: it must not take the undo before it for an interrupted one.
+        assert_eq!(project.run(&["undo"]).assert_ok().stdout, said);
+        assert_eq!((project.read("a.txt"), project.read("b.txt")), (a.to_owned(), b.to_owned()));
+    }
+    assert_eq!(project.run(&["undo"]).status, 1, "there is nothing more to undo");
+}
+
+#[test]
 fn undo_says_what_became_of_each_file_and_redo_names_the_run() {
     let project = Project::new(&[("a.txt", b"alpha\n"), ("b.txt", b"bee\n")]);
     let patch = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** Delete File: b.txt\n*** End Patch";

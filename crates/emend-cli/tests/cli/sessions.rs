@@ -3,7 +3,7 @@
 use emend_agent::profile::Profile;
 use emend_agent::tool::ToolRegistry;
 use emend_agent::tools::core_tools;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Outcome, Project, answer};
 
@@ -165,6 +165,18 @@ fn a_deleted_session_is_gone_and_files_stay() {
     assert_eq!(project.run(&["sessions", "delete", &id]).status, 1);
     assert_eq!(project.tree(), tree);
     project.run(&["undo"]).assert_ok();
+}
+
+#[test]
+fn the_outputs_of_a_session_are_deleted_with_it() {
+    let project = Project::new(&[("long.md", "one line\n".repeat(10_000).as_bytes())]);
+    let call = ("read_file", json!({ "file_path": "long.md", "limit": 20_000 }));
+    let id = id_of(&project.run_calls(&[call], &[]));
+    let directory = project.lock().directory().join("sessions");
+    let n_files = || std::fs::read_dir(&directory).unwrap().count();
+    assert_eq!(n_files(), 2, "the conversation and the output of the call");
+    project.run(&["sessions", "delete", &id]).assert_ok();
+    assert_eq!(n_files(), 0);
 }
 
 #[test]
