@@ -23,6 +23,7 @@ mod preview;
 mod read;
 mod read_tracker;
 mod redo;
+mod repeated_rollback;
 mod review;
 mod rollback;
 mod runs;

@@ -48,7 +48,7 @@ impl Workspace {
                 LastUndo::OfCommands(steps) => Some(steps),
             };
             if let Some(steps) = steps {
-                let redone = self.redo_whole(steps).await?;
+                let redone = self.redo_commands(steps).await?;
                 return if redone == RedoneRuns::default() { Err(nothing()) } else { Ok(redone) };
             }
         }
@@ -76,7 +76,9 @@ impl Workspace {
             let is_of_commands = || matches!(self.last_undo(true), LastUndo::OfCommands(_));
             let is_kept = !self.kept_to_redo(last.is_err()).is_empty() && is_of_commands();
             if is_kept || !self.runs_undone_in(&last.ok().flatten().unwrap_or_default()).is_empty() {
+                let redone = self.runs_to_redo();
                 self.redo_runs().await?;
+                self.note_undone_rollback(&redone)?;
                 return Ok(self.review());
             }
         }
@@ -185,8 +187,8 @@ impl Workspace {
     pub(super) async fn finish_redo(&self) -> Result<(), ReviewError> {
         let is_of_logs = self.logs_to_redo().is_ok_and(|last| last.is_some());
         match self.last_undo(is_of_logs) {
-            LastUndo::OfCommands(steps) => self.redo_whole(steps).await.map(drop),
-            LastUndo::OfLogs => self.redo_whole(Vec::new()).await.map(drop),
+            LastUndo::OfCommands(steps) => self.redo_commands(steps).await.map(drop),
+            LastUndo::OfLogs => self.redo_commands(Vec::new()).await.map(drop),
         }
     }
 
@@ -194,7 +196,7 @@ impl Workspace {
     ///
     /// The keeper restores the files from before the undo, and their line logs follow. A text that the user has changed since
     /// is merged by its log.
-    async fn redo_whole(&self, steps: Vec<Vec<FilePath>>) -> Result<RedoneRuns, ReviewError> {
+    async fn redo_commands(&self, steps: Vec<Vec<FilePath>>) -> Result<RedoneRuns, ReviewError> {
         let _writing = self.enter().await?;
         let Some(keeper) = self.keeper() else { return Ok(RedoneRuns::default()) };
         let mut counts: BTreeMap<FilePath, usize> = BTreeMap::new();

@@ -329,6 +329,10 @@ impl Workspace {
             file.texts.after = self.disk_text(&file.file_path).await.unwrap_or_default();
             file.refused = false;
         }
+        #[cfg(not(target_family = "wasm"))]
+        if restores_kept {
+            self.note_rollback(request)?;
+        }
         Ok(rollback)
     }
 

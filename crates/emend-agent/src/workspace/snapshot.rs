@@ -8,6 +8,8 @@ use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
+#[cfg(not(target_family = "wasm"))]
+use super::repeated_rollback::RepeatedRollback;
 use super::state::{Entry, State, Workspace};
 use super::steps::{Step, StepKind};
 use crate::environment::{EnvError, FilePath};
@@ -27,6 +29,10 @@ pub struct Snapshot {
     files: BTreeMap<FilePath, SavedEntry>,
     done: Vec<Vec<FilePath>>,
     undone: Vec<Vec<FilePath>>,
+    /// The rollback that a redo may repeat.
+    #[cfg(not(target_family = "wasm"))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    repeated_rollback: Option<RepeatedRollback>,
     /// Files that were about to be written: see [`Workspace::catch_up`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     expected: Vec<FilePath>,
@@ -221,6 +227,8 @@ impl Snapshot {
             files: map_of(files),
             done: state.done.clone(),
             undone: state.undone.clone(),
+            #[cfg(not(target_family = "wasm"))]
+            repeated_rollback: state.repeated_rollback.clone(),
             expected: expected.logs.iter().filter(|file| !file.waits).map(|file| file.path.clone()).collect(),
             step: expected.step.cloned(),
         };
@@ -427,6 +435,10 @@ impl Workspace {
         state.n_entries = snapshot.n_entries;
         state.done = snapshot.done;
         state.undone = snapshot.undone;
+        #[cfg(not(target_family = "wasm"))]
+        {
+            state.repeated_rollback = snapshot.repeated_rollback;
+        }
         state.expected = snapshot.expected;
         state.expected_step = snapshot.step;
         let limits = state.hunk_limits;
@@ -462,6 +474,10 @@ impl Workspace {
             state.n_entries = changes.n_entries;
             state.done = changes.done;
             state.undone = changes.undone;
+            #[cfg(not(target_family = "wasm"))]
+            {
+                state.repeated_rollback = changes.repeated_rollback;
+            }
             state.expected = changes.expected;
             state.expected_step = changes.step;
             for (path, saved) in changes.files {

@@ -12,6 +12,8 @@ use emend_llm::{Clock, Shared};
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
 #[cfg(not(target_family = "wasm"))]
+use super::repeated_rollback::RepeatedRollback;
+#[cfg(not(target_family = "wasm"))]
 use super::snapshot::InFlight;
 use super::snapshot::{RootGate, SaveSnapshot, SavedLogs};
 use super::steps::{Step, StepKind};
@@ -113,6 +115,9 @@ pub(super) struct State {
     // The user's edits and decisions, as lists of files, for undo; those that were undone, for redo.
     pub(super) done: Vec<Vec<FilePath>>,
     pub(super) undone: Vec<Vec<FilePath>>,
+    /// The rollback that a redo may repeat.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) repeated_rollback: Option<RepeatedRollback>,
     /// Files that a restored snapshot was about to write.
     pub(super) expected: Vec<FilePath>,
     /// The step of the user that those writes are.

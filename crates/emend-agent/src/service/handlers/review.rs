@@ -233,8 +233,9 @@ pub(super) async fn step(inner: &Inner, is_redo: bool, request: &ApiRequest) -> 
     let deciding = inner.begin_decision().await;
     let workspace = inner.saving(save);
     let review = match is_redo {
-        true => workspace.redo().await?,
         // The disk keeps what commands changed until the user saves, and nothing saves that later.
+        true if save => workspace.redo_whole().await?,
+        true => workspace.redo().await?,
         false if save => workspace.undo_whole().await?,
         false => workspace.undo().await?,
     };

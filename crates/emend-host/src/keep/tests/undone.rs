@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use emend_agent::environment::{ExecutionEnvironment as _, FilePath};
-use emend_agent::workspace::{Mode, Workspace};
+use emend_agent::workspace::{Mode, RollbackMode, RollbackRequest, Workspace};
 use emend_llm::{BoxFuture, Clock, Shared};
 use futures::executor::block_on;
 use serde_json::json;
@@ -161,6 +161,41 @@ fn undo_whole_redoes_an_undone_command_without_texts() {
     open.undo();
     block_on(open.workspace.undo_whole()).unwrap();
     check_same(&after, &project.tree());
+}
+
+#[test]
+fn a_redo_after_the_undo_of_a_hard_rollback_repeats_it_whole() {
+    // With a text of the command, and without one.
+    for (command, is_later) in [("printf 'c\\0' > b.bin; echo x >> a.txt", false), ("rm b.bin; chmod 600 run.sh", true)]
+    {
+        let project = Project::usual();
+        let before = project.tree();
+        let mut open = project.open();
+        open.shell(command);
+        let after = project.tree();
+        let runs = vec![open.workspace.last_run()];
+        let request = RollbackRequest { mode: RollbackMode::HardAll, runs, ..RollbackRequest::default() };
+        block_on(open.workspace.rollback(&request)).unwrap();
+        for _ in 0..2 {
+            check_same(&before, &project.tree());
+            block_on(open.workspace.undo_whole()).unwrap();
+            check_same(&after, &project.tree());
+            if is_later {
+                let saved = open.workspace.snapshot();
+                drop(open);
+                open = project.open();
+                open.workspace.restore(saved).unwrap();
+            }
+            block_on(open.workspace.redo_whole()).unwrap();
+        }
+        check_same(&before, &project.tree());
+        // A later edit ends the redo.
+        block_on(open.workspace.undo_whole()).unwrap();
+        block_on(open.workspace.user_edit("mine.txt", Some("mine\n"), None)).unwrap();
+        let edited = project.tree();
+        assert!(block_on(open.workspace.redo_whole()).is_err(), "{command}");
+        check_same(&edited, &project.tree());
+    }
 }
 
 #[test]
