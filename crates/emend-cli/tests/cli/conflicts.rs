@@ -32,6 +32,27 @@ fn a_users_line_after_a_pending_line_stays_after_it() {
 }
 
 #[test]
+fn a_users_line_after_an_undone_line_stays_after_it_at_a_redo() {
+    #[track_caller]
+    fn check(before: &str, found: &str, expected: &str) {
+        let project = Project::new(&[("a.txt", before.as_bytes())]);
+        project.run(&["run", "rename alpha to omega"]).assert_ok();
+        project.run(&["undo"]).assert_ok();
+        assert_eq!(project.read("a.txt"), before);
+        fs::write(project.path("a.txt"), found).unwrap();
+        project.run(&["redo"]).assert_ok();
+        assert_eq!(project.read("a.txt"), expected);
+        project.run(&["undo"]).assert_ok();
+        assert_eq!(project.read("a.txt"), found);
+    }
+    check(WAITING, "x\nalpha 1\nMINE\ny\n", "x\nomega 1\nMINE\ny\n");
+    check(WAITING, "x\nMINE\nalpha 1\ny\n", "x\nMINE\nomega 1\ny\n");
+    check("x\nalpha 1\n", "x\nalpha 1\nMINE\n", "x\nomega 1\nMINE\n");
+    check("alpha 1\nalpha 2\ny\n", "alpha 1\nMINE\nalpha 2\ny\n", "omega 1\nMINE\nomega 2\ny\n");
+    check("alpha 1\nalpha 2\ny\n", "alpha 1\nalpha 2\nMINE\nMORE\ny\n", "omega 1\nomega 2\nMINE\nMORE\ny\n");
+}
+
+#[test]
 fn a_place_that_the_user_has_changed_is_shown_with_both_texts() {
     let found = "x\nalpha 1, 2\ny\n";
     let shown = check_review(found, "y\n", "x\nomega 1\ny\n");
@@ -74,6 +95,21 @@ fn a_file_that_the_user_has_deleted_is_not_made_of_hunks_alone() {
     let outcome = answer(&project, &["review"], "n\n");
     outcome.assert_ok();
     assert!(outcome.stdout.contains("were deleted since"), "{}", outcome.stdout);
+    assert!(!project.path("a.txt").exists());
+}
+
+#[test]
+fn a_deleted_file_is_made_of_the_lines_that_its_hunk_shows() {
+    let project = pending(WAITING);
+    fs::remove_file(project.path("a.txt")).unwrap();
+    let outcome = answer(&project, &["review"], "a\ny\n");
+    let shown = &outcome.assert_ok().stdout;
+    // The lines around the hunk went with the file, so it shows none.
+    assert!(shown.contains("a.txt (create) · hunk 1 of 1\n@@ -0,0 +1 @@\n+omega 1\nConflict: "), "{shown}");
+    assert!(shown.contains("y write the agent's lines in place of yours"), "`a` is not offered: {shown}");
+    assert!(shown.ends_with("1 hunk written, 0 rejected\n"), "{shown}");
+    assert_eq!(project.read("a.txt"), "omega 1\n");
+    project.run(&["undo"]).assert_ok();
     assert!(!project.path("a.txt").exists());
 }
 
