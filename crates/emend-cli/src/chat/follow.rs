@@ -28,7 +28,7 @@ pub(super) async fn follow<O: Write>(
 ) -> Result<RunOutcome, Failure> {
     let mut keys = KeyReader::open(screen.is_live());
     screen.mark_pastes(true)?;
-    let mut view = RunView::new(screen, &setup.project.workspace);
+    let mut view = RunView::new(screen, &setup.project.workspace, !setup.selected.offline);
     let mut notes = RunNotes::new(setup.session.id());
     let mut ticks = tokio::time::interval(TICK);
     let mut leaves = false;

@@ -78,6 +78,8 @@ struct RunningCall {
 pub(super) struct RunView<'a, O> {
     screen: &'a mut Screen<O>,
     workspace: &'a Workspace,
+    /// Whether the model counts tokens. The offline model counts characters.
+    counts_tokens: bool,
     began: Instant,
     edit: LineEdit,
     text: Stream,
@@ -105,10 +107,11 @@ pub(super) struct RunView<'a, O> {
 }
 
 impl<'a, O: Write> RunView<'a, O> {
-    pub(super) fn new(screen: &'a mut Screen<O>, workspace: &'a Workspace) -> Self {
+    pub(super) fn new(screen: &'a mut Screen<O>, workspace: &'a Workspace, counts_tokens: bool) -> Self {
         Self {
             screen,
             workspace,
+            counts_tokens,
             began: Instant::now(),
             edit: LineEdit::default(),
             text: Stream::default(),
@@ -377,7 +380,8 @@ impl<'a, O: Write> RunView<'a, O> {
             EndReason::ContextLength => "conversation too long for the model, use /compact · ",
             EndReason::Natural | EndReason::AwaitingInput | EndReason::Error => "",
         };
-        let line = format!("{how}{seconds} s · {n_in} tokens in, {n_out} out");
+        let tokens = if self.counts_tokens { format!(" · {n_in} tokens in, {n_out} out") } else { String::new() };
+        let line = format!("{how}{seconds} s{tokens}");
         self.screen.print(&[self.screen.painter.paint(style::DIM, &line), String::new()])
     }
 

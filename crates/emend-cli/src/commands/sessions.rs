@@ -63,10 +63,7 @@ async fn list(root: &Start, json: bool, text: Option<&str>, archived: bool) -> R
     let mut stdout = visible::listing();
     if json {
         for mut summary in saved {
-            // It imitates another provider's wire format.
-            if summary.model == offline::MODEL {
-                summary.provider = offline::MODEL.to_owned();
-            }
+            name_offline(&mut summary.provider, &summary.model);
             stdout.write_json(&serde_json::to_string(&summary).map_err(std::io::Error::from)?)?;
         }
     } else if saved.is_empty() {
@@ -127,7 +124,8 @@ async fn show(root: &Start, id: &str, json: bool) -> Result<ExitCode, Failure> {
         None => None,
     };
     let text = text.ok_or_else(|| Failure::new(Code::NotFound, "the session was deleted meanwhile"))?;
-    let document = read_document(&text)?;
+    let mut document = read_document(&text)?;
+    name_offline(&mut document.header.provider, &document.header.model);
     let mut stdout = visible::listing();
     if json {
         let shown = json!({ "session": document.header, "turns": document.entries, "n_damaged": document.n_damaged });
@@ -224,6 +222,13 @@ fn table(saved: &[Summary], now_ms: u64) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Makes the offline model its own provider. Older versions saved the one whose wire format it has.
+fn name_offline(provider: &mut String, model: &str) {
+    if model == offline::MODEL {
+        provider.replace_range(.., model);
+    }
 }
 
 /// Returns a model as `--model` takes it.

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use serde_json::Value;
 
 use crate::support::{Project, answer, answer_each, stall};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, has_ended};
 
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
@@ -67,7 +67,7 @@ fn a_run_is_shown_and_its_changes_can_be_listed_undone_and_redone() {
             Checking that nothing is left.
             → grep "\\balpha\\b"
             Renamed alpha to omega: 3 places in 2 files.
-            N s · N tokens in, N out
+            N s
 
             ›"#]],
     );
@@ -148,7 +148,7 @@ fn approval_questions_are_answered_in_the_conversation() {
               shell was refused: This call was not allowed and did not run. Reason: not
               today
             touch refused was not run. Reason: not today
-            N s · N tokens in, N out
+            N s
 
             › run touch x
             Offline stand-in model (no AI): running touch x.
@@ -160,7 +160,7 @@ fn approval_questions_are_answered_in_the_conversation() {
             --- /dev/null
             +++ b/x
             touch x ended: exit code N after N ms
-            N s · N tokens in, N out
+            N s
 
             › run touch x
             Offline stand-in model (no AI): running touch x.
@@ -169,7 +169,7 @@ fn approval_questions_are_answered_in_the_conversation() {
             --- /dev/null
             +++ b/x
             touch x ended: exit code N after N ms
-            N s · N tokens in, N out
+            N s
 
             ›"#]],
     );
@@ -262,7 +262,7 @@ fn lines_entered_during_a_run_steer_it_and_an_unfinished_line_stays() {
     terminal.enter("mind the gap").wait_for("(sent to the model").press("/he").wait_for("› /he");
     std::fs::write(project.path("go"), "").unwrap();
     terminal.wait_until("the line at the prompt", |screen| {
-        screen.contains("tokens in") && screen.trim_end().lines().last().is_some_and(|line| line.trim_end() == "› /he")
+        has_ended(screen) && screen.trim_end().lines().last().is_some_and(|line| line.trim_end() == "› /he")
     });
     terminal.press("lp\r").wait_for("/compact").wait_for_prompt(4).press(CTRL_D);
     assert_eq!(terminal.end(), 0);

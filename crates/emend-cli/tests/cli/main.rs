@@ -99,6 +99,8 @@ mod serve_postgres;
 #[cfg(target_os = "linux")]
 mod servers;
 #[cfg(test)]
+mod session_origins;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod settings;

@@ -119,6 +119,12 @@ impl Terminal {
         self.wait_until(text, |screen| screen.contains(text))
     }
 
+    /// Waits until the last line of a run of the offline model is on the screen.
+    #[track_caller]
+    pub(crate) fn wait_for_end(&mut self) -> &mut Self {
+        self.wait_until("the end of a run", has_ended)
+    }
+
     /// Waits for the `n`th empty prompt on the screen. Keys that are pressed before it appears may belong to the run.
     #[track_caller]
     pub(crate) fn wait_for_prompt(&mut self, n: usize) -> &mut Self {
@@ -204,6 +210,18 @@ impl Drop for Terminal {
     }
 }
 
+/// Returns whether the screen shows the end of a run of the offline model.
+pub(crate) fn has_ended(screen: &str) -> bool {
+    screen.lines().any(|line| ends_run(line.trim_end()))
+}
+
+/// Returns whether a line is the last one of a run without counts of tokens: the time, after how the run ended.
+fn ends_run(line: &str) -> bool {
+    let time = line.rsplit(" · ").next().unwrap_or_default();
+    let seconds = time.strip_suffix(" s").unwrap_or_default();
+    !seconds.is_empty() && seconds.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Replaces times, token counts and IDs in a line.
 fn normal(line: &str) -> String {
     let mut line = line.to_owned();
@@ -222,7 +240,8 @@ fn normal(line: &str) -> String {
     while let Some(at) = line.as_bytes().windows(16).position(is_minute) {
         line.replace_range(at..at + 16, "YYYY-MM-DD hh:mm");
     }
-    if [" tokens in, ", " tokens before, ", "exit code 0 after "].iter().any(|mark| line.contains(mark)) {
+    let has_count = [" tokens in, ", " tokens before, ", "exit code 0 after "].iter().any(|mark| line.contains(mark));
+    if has_count || ends_run(&line) {
         let mut counted = String::new();
         for char in line.chars() {
             match char {
