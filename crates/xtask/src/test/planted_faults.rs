@@ -7,7 +7,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use super::checklist::Covered;
 use super::context::{Context, LIMIT};
@@ -48,7 +48,8 @@ impl fmt::Display for Killer {
 struct Copy<'a> {
     context: &'a Context<'a>,
     tree: &'a Path,
-    package: PackageCopy,
+    /// An error if the package of the checkout does not build. The faults in crates are planted all the same.
+    package: Result<PackageCopy>,
 }
 
 pub(super) fn run_all(context: &Context<'_>) -> Result<Counts> {
@@ -56,8 +57,8 @@ pub(super) fn run_all(context: &Context<'_>) -> Result<Counts> {
     ensure!(!mutants.is_empty(), "tests/mutants has no patches");
     let tree = context.repo.path("target/mutants/tree");
     context.repo.copy_to(&tree)?;
-    context.build_package()?;
-    let package = PackageCopy::new(context.repo, &tree, context.repo.path("target/mutants/consumer"))?;
+    let consumer = context.repo.path("target/mutants/consumer");
+    let package = context.build_package().and_then(|()| PackageCopy::new(context.repo, &tree, consumer));
     let copy = Copy { context, tree: &tree, package };
     let mut counts = Counts::default();
     for mutant in &mutants {
@@ -174,11 +175,8 @@ fn run_test(copy: &Copy<'_>, mutant: &Mutant, state: &str) -> Result<Counts> {
             Ok(Counts::from_libtest(&logged(&mut cargo, &log(""), Limits::whole(LIMIT), |_| false)?.text))
         }
         Killer::Npm { file, title } => {
-            if copy.package.build(&log("-build"))? {
-                copy.package.run_test(file, title, &log(""))
-            } else {
-                Ok(Counts::default())
-            }
+            let package = copy.package.as_ref().map_err(|error| anyhow!("the package: {error:#}"))?;
+            if package.build(&log("-build"))? { package.run_test(file, title, &log("")) } else { Ok(Counts::default()) }
         }
     }
 }
