@@ -27,6 +27,7 @@ use crate::settings::{Settings, Source, Sourced};
 use crate::terminal;
 use crate::tool_set;
 use crate::visible::visible_whole;
+use crate::wrap::folded_on;
 
 /// Returns the rules of a session. The first rule that matches a call decides: deny, allow for [protected] files that the
 /// rule names, ask for the others, allow, ask, then the default.
@@ -235,12 +236,13 @@ struct Terminal;
 impl Approver for Terminal {
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            let mut text = prompted(request);
+            let prompt = folded_on(&std::io::stderr(), &prompt(request));
+            let mut text = question(request) + "\n" + &prompt;
             loop {
                 match ask(text).await.as_deref().map(approval) {
                     Some(Some(approval)) => return approval,
                     // Empty or unclear: ask again.
-                    Some(None) => text = prompt(request),
+                    Some(None) => text = prompt.clone(),
                     None => return Approval::Deny { reason: None },
                 }
             }
@@ -308,11 +310,6 @@ pub(crate) fn approval(line: &str) -> Option<Approval> {
         answer if answer.starts_with("yes") && !answer[3..].starts_with(char::is_alphabetic) => return None,
         _ => Approval::Deny { reason: Some(line.to_owned()) },
     })
-}
-
-/// Returns the question and the prompt for the answer.
-fn prompted(request: &ApprovalRequest) -> String {
-    question(request) + "\n" + &prompt(request)
 }
 
 /// A question with more lines tells their number, because the first ones may have left the screen.
@@ -522,6 +519,10 @@ mod tests {
         assert_eq!(advice(&plain, &moved), Ok(flags.to_vec()));
         let fetch = ApprovalRequest { tool_name: "web_fetch".to_owned(), ..request(Value::Null) };
         assert_eq!(advice(&plain, &fetch), Ok(vec!["--allow 'web_fetch'".to_owned()]));
+    }
+
+    fn prompted(request: &ApprovalRequest) -> String {
+        question(request) + "\n" + &prompt(request)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Styled text on a terminal: its width in columns, and breaking or truncating lines.
 
-use std::io::IsTerminal as _;
+use std::io::IsTerminal;
 
 use anstream::adapter::strip_str;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -31,7 +31,12 @@ pub(crate) fn wrap_text(
 
 /// Breaks the lines of a text at spaces, if standard output is a terminal. A program reads each line whole.
 pub(crate) fn folded(text: &str) -> String {
-    if !std::io::stdout().is_terminal() {
+    folded_on(&std::io::stdout(), text)
+}
+
+/// Breaks the lines of a text for `stream`, as [`folded`] does for standard output.
+pub(crate) fn folded_on(stream: &impl IsTerminal, text: &str) -> String {
+    if !stream.is_terminal() {
         return text.to_owned();
     }
     let width = terminal::size().0.saturating_sub(1).max(1);

@@ -164,6 +164,75 @@ fn output_and_typed_text_fit_a_narrow_terminal() {
 }
 
 #[test]
+fn the_greeting_fits_a_narrow_terminal() {
+    let project = Project::new(&[]);
+    let mut terminal = Terminal::open(&project, &["--review"], (100, 40), &[]);
+    terminal.wait_for_prompt(1);
+    let shown = terminal.shown();
+    // The first lines have the place of the project, whose length differs.
+    let (_, rest) = shown.split_once("\nNo API key").unwrap();
+    expect![[r#"
+         is set, so the offline model
+        answers. It is not an AI; it
+        understands a few instructions such as
+        "rename a to b". To use an AI model,
+        set ANTHROPIC_API_KEY or OPENAI_API_KEY
+        or GEMINI_API_KEY.
+        Edits are held back for review: /review
+        asks about each hunk, and saves those
+        that you accept.
+        Type a task, or /help for the commands.
+        Ctrl-D quits.
+
+        ›"#]]
+    .assert_eq(rest);
+}
+
+#[test]
+fn the_question_of_emend_run_fits_a_narrow_terminal() {
+    let project = project();
+    for (args, variables, expected) in [
+        (
+            &["run", "run touch x", "-p"][..],
+            &[][..],
+            expect![[r#"
+             wants to run:
+                touch x
+            Allow? [y]es, [n]o, [a]lways this
+            command here, or type a reason to
+            refuse:"#]],
+        ),
+        (
+            &["run", "run touch x"],
+            &[("TERM", "dumb")],
+            expect![[r#"
+             wants to run:
+                touch x
+            y/n/a or reason:"#]],
+        ),
+        (
+            &["run", "run touch x"],
+            &[],
+            expect![[r#"
+             wants to run:
+                touch x
+            y/n/a or reason:"#]],
+        ),
+    ] {
+        let mut terminal = Terminal::open(&project, args, (100, 40), variables);
+        terminal.wait_until("the question", |screen| {
+            ["reason:", "refuse:"].iter().any(|end| screen.trim_end().ends_with(end))
+        });
+        let shown = terminal.shown();
+        let (_, asked) = shown.split_once("? shell").unwrap();
+        expected.assert_eq(asked);
+        terminal.press("y\r").wait_for("ended: exit");
+        assert_eq!(terminal.end(), 0);
+        std::fs::remove_file(project.path("x")).unwrap();
+    }
+}
+
+#[test]
 fn colours_follow_the_conventions() {
     for (variables, painted) in [
         (&[][..], true),

@@ -189,6 +189,29 @@ fn a_signal_ends_the_command_and_its_processes() {
     }
 }
 
+#[test]
+fn a_shell_gets_the_status_of_a_signal_that_cannot_be_handled() {
+    for (signal, status) in [("-QUIT", 131), ("-KILL", 137)] {
+        let project = project();
+        let emend = project.command(&["run", "run touch begun; while :; do sleep 1; done", "--allow", "shell"]);
+        let mut shell = Command::new("bash");
+        // The inner shell becomes the program. The outer one waits for it.
+        shell.args(["-c", "ulimit -c 0; bash -c 'echo $$ > id; exec \"$@\"' bash \"$@\"; exit $?", "bash"]);
+        shell.arg(emend.get_program()).args(emend.get_args()).current_dir(project.root.path());
+        for (name, value) in emend.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        let child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for(&project.path("begun"));
+        assert!(Command::new("kill").args([signal, project.read("id").trim()]).status().unwrap().success());
+        let outcome = Outcome::of(child.wait_with_output().unwrap());
+        assert_eq!(outcome.status, status, "{signal}: {}{}", outcome.stdout, outcome.stderr);
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn nohup_keeps_the_program_alive() {

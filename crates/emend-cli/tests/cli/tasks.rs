@@ -157,6 +157,34 @@ fn every_provider_gets_requests_in_its_wire_format() {
     );
 }
 
+#[test]
+fn a_mentioned_image_is_sent_as_an_image() {
+    #[track_caller]
+    fn check(task: &str, provider: &str, model: &str, events: &[&str], expected: &str) {
+        let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        let (url, requested) = answer(format!("{head}{body}"));
+        let project =
+            Project::new(&[("art/cat.png", b"\x89PNG\r\n\x1a\n\0rest"), ("my cat.png", b"\x89PNG\r\n\x1a\n\0rest")]);
+        let mut command = project.command(&["run", task, "--model", model]);
+        command.env(format!("{provider}_API_KEY"), "key").env(format!("{provider}_BASE_URL"), url);
+        let outcome = Outcome::of(command.output().unwrap());
+        assert!(!outcome.assert_ok().stderr.contains("was not read"), "{model}: {}", outcome.stderr);
+        let request = requested.recv().unwrap();
+        assert!(request.contains(expected), "{model}: {request}");
+        assert_eq!(request.matches(DATA).count(), 1, "{model}: {request}");
+    }
+    const DATA: &str = "iVBORw0KGgoAcmVzdA==";
+    let says = r#"{"choices":[{"index":0,"delta":{"content":"A cat."},"finish_reason":"stop"}]}"#;
+    let url = format!(r#"{{"type":"image_url","image_url":{{"url":"data:image/png;base64,{DATA}""#);
+    for task in ["look at @art/cat.png", r"look at @my\ cat.png, please"] {
+        check(task, "OPENAI_COMPATIBLE", "openai_compatible:m", &[says, "[DONE]"], &url);
+    }
+    let says = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"A cat."}]},"finishReason":"STOP"}]}"#;
+    let data = format!(r#""inlineData":{{"mimeType":"image/png","data":"{DATA}"}}"#);
+    check("@art/cat.png", "GEMINI", "gemini:gemini-x", &[says], &data);
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_the_run_at_once_and_changes_nothing() {
