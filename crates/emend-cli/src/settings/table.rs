@@ -360,7 +360,10 @@ static TABLE: [Row; 20] = [
         details: "The project is the whole git repository. Commands can also write to /dev/shm and to terminals. Reading, \
                   network access and changes of file permissions are not restricted. Unix sockets lead out: a program \
                   that listens on one, such as tmux, Docker or an SSH agent, can do anything for a command. Needs Linux \
-                  6.2 or later.",
+                  6.2 or later.\n\n\
+                  Commands can also write files of the project that programs run or obey by themselves, such as \
+                  .git/hooks, .git/config, .envrc and .emend.toml. These programs run outside the sandbox later, so \
+                  look at such changes first. `emend undo` restores the files.",
     },
     Row {
         name: "sandbox_write",

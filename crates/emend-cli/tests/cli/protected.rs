@@ -58,6 +58,35 @@ fn the_directories_of_hooks_and_settings_of_a_project_are_protected() {
     project.run_calls(&[write("./tools/x/../hooks/a", "x\n")], &["--allow", "write_file:tools/hooks/a"]).assert_ok();
 }
 
+/// The help of `--sandbox` says so.
+#[test]
+fn a_confined_command_can_commit_and_write_hooks_and_undo_restores_these() {
+    let project = Project::new(&[("a.txt", b"a\n")]);
+    git(&project, &["init"]);
+    let settings = project.read(".git/config");
+    let commit = "git add a.txt && git -c user.name=a -c user.email=a@b.c commit -qm one";
+    let plant =
+        "echo 'touch ran' > .git/hooks/post-commit && git config core.pager x && echo x | tee .envrc > .emend.toml";
+    let task = format!("run {commit} && {plant}");
+    // The project is not below the directory for temporary files, which is writable in any case.
+    let elsewhere = [("TMPDIR", project.state().to_str().unwrap())];
+    let outcome = project.run_with(&["run", &task, "--allow", "shell", "--sandbox"], &elsewhere);
+    if outcome.stderr.contains("is not available here") {
+        println!("skipped: this kernel cannot confine commands");
+        return;
+    }
+    outcome.assert_ok();
+    let planted = [".git/hooks/post-commit", ".envrc", ".emend.toml"].map(|path| project.path(path));
+    assert!(planted.iter().all(|path| path.exists()) && project.read(".git/config") != settings, "{}", outcome.stderr);
+    git(&project, &["rev-parse", "HEAD:a.txt"]);
+    let help = project.run(&["run", "--help"]).assert_ok().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("such as .git/hooks, .git/config, .envrc and .emend.toml"), "{help}");
+    let undone = project.run(&["undo"]).assert_ok().stdout.clone();
+    assert!(undone.contains("restored .git/config\nremoved .git/hooks/post-commit\n"), "{undone}");
+    assert!(planted.iter().all(|path| !path.exists()));
+    assert_eq!(project.read(".git/config"), settings);
+}
+
 #[test]
 fn a_start_runs_no_filter_of_the_project() {
     let project = Project::new(&[("a.txt", b"a\n"), (".gitattributes", b"*.txt filter=x\n")]);
