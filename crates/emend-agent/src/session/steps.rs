@@ -146,8 +146,9 @@ impl Steps {
         })
     }
 
-    /// Returns the outcome of a call that a killed process may have carried out already. Announces a command otherwise.
-    pub(in crate::session) fn begin_call<'a>(
+    /// Returns the outcome of a call that a killed process has begun, or may have carried out already. The user is not asked
+    /// about such a call again.
+    pub(in crate::session) fn outcome_of_killed<'a>(
         &'a self,
         core: &'a Core,
         run_id: u64,
@@ -159,7 +160,23 @@ impl Steps {
         }
         Box::pin(async move {
             let keeper = self.keeper()?;
-            if is_command { announce(&*keeper, call).await } else { edit_of(core, run_id, call).await }
+            if !is_command {
+                return edit_of(core, run_id, call).await;
+            }
+            let is_begun = keeper.recorded(&name_of_begin(call)).is_some();
+            is_begun.then(|| Err(ToolError::new(Code::Aborted, LOST)))
+        })
+    }
+
+    /// Announces a command: a process that finds it announced does not run it again.
+    pub(in crate::session) fn announce<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, ()> {
+        if !MAY_RECORD {
+            return Box::pin(std::future::ready(()));
+        }
+        Box::pin(async move {
+            if let Some(keeper) = self.keeper() {
+                keeper.record(name_of_begin(call), Value::Bool(true)).await;
+            }
         })
     }
 
@@ -176,14 +193,8 @@ impl Steps {
     }
 }
 
-/// Announces a command. Returns its outcome if another process has announced it before.
-async fn announce(keeper: &dyn StepKeeper, call: &ToolCall) -> Option<Result<ToolOutput, ToolError>> {
-    let step = format!("begin:{}", call.id);
-    if keeper.recorded(&step).is_some() {
-        return Some(Err(ToolError::new(Code::Aborted, LOST)));
-    }
-    keeper.record(step, Value::Bool(true)).await;
-    None
+fn name_of_begin(call: &ToolCall) -> String {
+    format!("begin:{}", call.id)
 }
 
 /// Returns the outcome of a call whose edit another process has made.

@@ -6,13 +6,13 @@
 //! follow it.
 
 #[cfg(not(target_family = "wasm"))]
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
+use emend_edit::line_log::{ChangeId, ChangeOp, LineLog, LoggedChange, Origin};
 #[cfg(not(target_family = "wasm"))]
-use emend_edit::line_log::{DependentsPolicy, LineLog, Origin};
+use emend_edit::line_log::{DependentsPolicy, LogEntry};
 
-#[cfg(not(target_family = "wasm"))]
-use super::runs::edits_to_take_back;
 #[cfg(not(target_family = "wasm"))]
 use super::state::Workspace;
 #[cfg(not(target_family = "wasm"))]
@@ -77,4 +77,50 @@ impl Workspace {
         log.mark_saved();
         (is_there && kept.is_empty() && !ids.is_empty()).then_some(BeforeKeeper::Settled(log))
     }
+}
+
+/// Returns the agent's changes in `runs` that are in effect, first those that stay because the user has changed their lines
+/// since. With `since`, only later changes count.
+pub(super) fn edits_to_take_back(
+    log: &LineLog,
+    runs: &[String],
+    since: Option<(u64, u64)>,
+) -> (Vec<ChangeId>, Vec<ChangeId>) {
+    let overwritten = overwritten_by_user(log);
+    let is_meant = |change: &LoggedChange| {
+        #[cfg(not(target_family = "wasm"))]
+        if let Some(since) = since
+            && change.meta.run.parse().is_ok_and(|run: u64| (run, change.meta.at_ms) <= since)
+        {
+            return false;
+        }
+        change.origin == Origin::Agent && runs.contains(&change.meta.run) && change.status.is_on()
+    };
+    #[cfg(target_family = "wasm")]
+    let _: Option<(u64, u64)> = since;
+    log.changes().filter(is_meant).map(|change| change.id).partition(|id| overwritten.contains(id))
+}
+
+/// Returns the agent's changes with lines that a live change of the user or of another program deletes, and all of them
+/// that are older than a file that they have created again.
+fn overwritten_by_user(log: &LineLog) -> BTreeSet<ChangeId> {
+    let of_others = |change: &LoggedChange| change.origin != Origin::Agent && change.status.is_on();
+    let mut overwritten: BTreeSet<ChangeId> = log
+        .changes()
+        .filter(|change| of_others(change) && change.deleted_lines > 0)
+        .flat_map(|change| change.deps)
+        .collect();
+    let created = log.changes().filter(|change| of_others(change) && change.op == ChangeOp::Create);
+    // A file that came back with the text from before its deletion replaces nothing.
+    #[cfg(not(target_family = "wasm"))]
+    let created = created.filter(|created| {
+        let made = |entry: &&LogEntry| entry.set.iter().any(|set| set.change == created.id);
+        let switches_off = |entry: &LogEntry| entry.set.iter().any(|set| set.from.is_on() && !set.to.is_on());
+        created.inserted_lines > 0 || !log.entries().iter().find(made).is_some_and(switches_off)
+    });
+    let created = created.last();
+    if let Some(created) = created {
+        overwritten.extend(log.changes().map(|change| change.id).filter(|id| *id < created.id));
+    }
+    overwritten
 }

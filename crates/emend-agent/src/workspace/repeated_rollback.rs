@@ -7,40 +7,19 @@
 use std::collections::BTreeSet;
 
 #[cfg(not(target_family = "wasm"))]
-use serde::{Deserialize, Serialize};
-
-#[cfg(not(target_family = "wasm"))]
 use super::error::WorkspaceError;
 use super::review::{Review, ReviewError};
 #[cfg(not(target_family = "wasm"))]
-use super::rollback::RollbackRequest;
+use super::rollback::{RollbackMode, RollbackRequest};
 #[cfg(not(target_family = "wasm"))]
 use super::state::State;
 use super::state::Workspace;
-
-/// The last rollback that restored other files beside texts.
 #[cfg(not(target_family = "wasm"))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RepeatedRollback {
-    request: RollbackRequest,
-    /// The state of the steps after its undo; `None` as long as it is in effect.
-    undone_at: Option<StepCounts>,
-}
-
-/// Numbers of steps and runs. The next step or run of anyone changes them.
-#[cfg(not(target_family = "wasm"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct StepCounts {
-    done: usize,
-    undone: usize,
-    run: u64,
-}
+use super::steps::{RepeatedRollback, StepCounts};
 
 #[cfg(not(target_family = "wasm"))]
-impl StepCounts {
-    fn of(state: &State) -> Self {
-        Self { done: state.done.len(), undone: state.undone.len(), run: state.run }
-    }
+fn counts_of(state: &State) -> StepCounts {
+    StepCounts { done: state.done.len(), undone: state.undone.len(), run: state.run }
 }
 
 impl Workspace {
@@ -55,10 +34,12 @@ impl Workspace {
         {
             let next = {
                 let state = self.state();
-                let counts = StepCounts::of(&state);
+                let counts = counts_of(&state);
                 state.repeated_rollback.clone().filter(|rollback| rollback.undone_at == Some(counts))
             };
-            if let Some(RepeatedRollback { request, .. }) = next {
+            if let Some(RepeatedRollback { runs, is_hard, .. }) = next {
+                let mode = if is_hard { RollbackMode::HardAll } else { RollbackMode::ScopedSelected };
+                let request = RollbackRequest { mode, runs, ..RollbackRequest::default() };
                 self.rollback(&request).await?;
                 return Ok(self.review());
             }
@@ -71,7 +52,9 @@ impl Workspace {
 impl Workspace {
     /// Notes a rollback that has restored other files beside texts, and saves that.
     pub(super) fn note_rollback(&self, request: &RollbackRequest) -> Result<(), WorkspaceError> {
-        self.state().repeated_rollback = Some(RepeatedRollback { request: request.clone(), undone_at: None });
+        let is_hard = request.mode == RollbackMode::HardAll;
+        let noted = RepeatedRollback { runs: request.runs.clone(), is_hard, undone_at: None };
+        self.state().repeated_rollback = Some(noted);
         self.persist()
     }
 
@@ -79,9 +62,9 @@ impl Workspace {
     pub(super) fn note_undone_rollback(&self, runs: &BTreeSet<u64>) -> Result<(), WorkspaceError> {
         {
             let mut state = self.state();
-            let counts = StepCounts::of(&state);
+            let counts = counts_of(&state);
             let is_last = |rollback: &RepeatedRollback| {
-                rollback.undone_at.is_none() && rollback.request.runs.iter().any(|run| runs.contains(run))
+                rollback.undone_at.is_none() && rollback.runs.iter().any(|run| runs.contains(run))
             };
             state.repeated_rollback = state
                 .repeated_rollback

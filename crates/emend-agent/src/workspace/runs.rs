@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[cfg(not(target_family = "wasm"))]
 use emend_edit::ContentHash;
-use emend_edit::line_log::{Action, ChangeId, ChangeOp, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
+use emend_edit::line_log::{Action, ChangeId, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
 use emend_edit::size::compact_sort::set_of;
 
-use super::around_logs::AroundLogs;
 #[cfg(not(target_family = "wasm"))]
 use super::around_logs::BeforeKeeper;
+use super::around_logs::{AroundLogs, edits_to_take_back};
 use super::error::WorkspaceError;
 use super::review::run_names;
 use super::state::Workspace;
@@ -162,7 +162,7 @@ impl Workspace {
         #[cfg(not(target_family = "wasm"))]
         let mut around = AroundLogs { before: self.settled_logs(&kept.logged).await, ..AroundLogs::default() };
         #[cfg(target_family = "wasm")]
-        let around = AroundLogs;
+        let around = AroundLogs {};
         let first = self.undo_kept(&kept, UndoStep::BeforeLogs).await?;
         #[cfg(not(target_family = "wasm"))]
         {
@@ -394,7 +394,7 @@ impl Workspace {
     /// Returns the logs as an undo of runs would leave them.
     async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
         #[cfg(target_family = "wasm")]
-        let around = AroundLogs;
+        let around = AroundLogs {};
         #[cfg(not(target_family = "wasm"))]
         let around = AroundLogs { giving_way: self.giving_way(runs).await?, ..AroundLogs::default() };
         self.taken_back_around(runs, path, &around).await
@@ -550,50 +550,4 @@ pub(super) fn lost_in_crash(log: &LineLog) -> BTreeSet<ChangeId> {
     // Only the recovery undoes for the agent.
     let is_lost = |entry: &&LogEntry| entry.by == Origin::Agent && matches!(entry.action, Action::Undo { .. });
     log.entries().iter().filter(is_lost).flat_map(|entry| entry.set.iter().map(|set| set.change)).collect()
-}
-
-/// Returns the agent's changes in `runs` that are in effect, first those that stay because the user has changed their lines
-/// since. With `since`, only later changes count.
-pub(super) fn edits_to_take_back(
-    log: &LineLog,
-    runs: &[String],
-    since: Option<(u64, u64)>,
-) -> (Vec<ChangeId>, Vec<ChangeId>) {
-    let overwritten = overwritten_by_user(log);
-    let is_meant = |change: &LoggedChange| {
-        #[cfg(not(target_family = "wasm"))]
-        if let Some(since) = since
-            && change.meta.run.parse().is_ok_and(|run: u64| (run, change.meta.at_ms) <= since)
-        {
-            return false;
-        }
-        change.origin == Origin::Agent && runs.contains(&change.meta.run) && change.status.is_on()
-    };
-    #[cfg(target_family = "wasm")]
-    let _: Option<(u64, u64)> = since;
-    log.changes().filter(is_meant).map(|change| change.id).partition(|id| overwritten.contains(id))
-}
-
-/// Returns the agent's changes with lines that a live change of the user or of another program deletes, and all of them
-/// that are older than a file that they have created again.
-fn overwritten_by_user(log: &LineLog) -> BTreeSet<ChangeId> {
-    let of_others = |change: &LoggedChange| change.origin != Origin::Agent && change.status.is_on();
-    let mut overwritten: BTreeSet<ChangeId> = log
-        .changes()
-        .filter(|change| of_others(change) && change.deleted_lines > 0)
-        .flat_map(|change| change.deps)
-        .collect();
-    let created = log.changes().filter(|change| of_others(change) && change.op == ChangeOp::Create);
-    // A file that came back with the text from before its deletion replaces nothing.
-    #[cfg(not(target_family = "wasm"))]
-    let created = created.filter(|created| {
-        let made = |entry: &&LogEntry| entry.set.iter().any(|set| set.change == created.id);
-        let switches_off = |entry: &LogEntry| entry.set.iter().any(|set| set.from.is_on() && !set.to.is_on());
-        created.inserted_lines > 0 || !log.entries().iter().find(made).is_some_and(switches_off)
-    });
-    let created = created.last();
-    if let Some(created) = created {
-        overwritten.extend(log.changes().map(|change| change.id).filter(|id| *id < created.id));
-    }
-    overwritten
 }

@@ -8,9 +8,9 @@ use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
-#[cfg(not(target_family = "wasm"))]
-use super::repeated_rollback::RepeatedRollback;
 use super::state::{Entry, State, Workspace};
+#[cfg(not(target_family = "wasm"))]
+use super::steps::RepeatedRollback;
 use super::steps::{Step, StepKind};
 use crate::environment::{EnvError, FilePath};
 #[cfg(not(target_family = "wasm"))]

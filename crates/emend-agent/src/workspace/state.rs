@@ -12,10 +12,10 @@ use emend_llm::{Clock, Shared};
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
 #[cfg(not(target_family = "wasm"))]
-use super::repeated_rollback::RepeatedRollback;
-#[cfg(not(target_family = "wasm"))]
 use super::snapshot::InFlight;
 use super::snapshot::{RootGate, SaveSnapshot, SavedLogs};
+#[cfg(not(target_family = "wasm"))]
+use super::steps::RepeatedRollback;
 use super::steps::{Step, StepKind};
 use crate::approval::Hidden;
 use crate::canvas::Canvas;

@@ -33,3 +33,23 @@ impl Step {
         Self { kind: StepKind::New, paths, runs: Vec::new() }
     }
 }
+
+/// The last rollback that restored other files beside texts. The list of steps holds texts alone.
+#[cfg(not(target_family = "wasm"))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RepeatedRollback {
+    pub(super) runs: Vec<u64>,
+    /// Whether later changes of the texts went, too.
+    pub(super) is_hard: bool,
+    /// The numbers of steps after its undo; `None` as long as it is in effect.
+    pub(super) undone_at: Option<StepCounts>,
+}
+
+/// Numbers of steps and runs. The next step or run changes them.
+#[cfg(not(target_family = "wasm"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StepCounts {
+    pub(super) done: usize,
+    pub(super) undone: usize,
+    pub(super) run: u64,
+}

@@ -83,7 +83,7 @@ impl Server {
     }
 
     /// Waits until a job waits or ends.
-    fn wait(&self, job: &str) -> Value {
+    pub(crate) fn wait(&self, job: &str) -> Value {
         let until = Instant::now() + PATIENCE;
         loop {
             let state = self.ok("GET", &format!("/api/agent/jobs/{job}"), &Value::Null);

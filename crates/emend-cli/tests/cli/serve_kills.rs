@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::serve::{Server, TOKEN};
-use crate::support::Project;
+use crate::support::{PATIENCE, Project};
 
 const N_FILES: usize = 12;
 /// The offline model reads and edits each file with a call of its own.
@@ -132,4 +132,35 @@ fn a_server_killed_while_it_applies_a_review_tells_at_the_next_start_what_it_did
 
 fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[test]
+fn a_command_that_was_allowed_before_a_kill_is_neither_asked_about_nor_run_again() {
+    let project = Project::new(&[("notes.md", OLD.as_bytes())]);
+    let mut server = Server::start(&project, &[]);
+    let (_, state) = server.run_in(&json!({ "mode": "direct" }), "run echo begun >> notes.md; sleep 60");
+    let (job, call) = (format!("/api/agent/jobs/{}", state["job_id"].as_str().unwrap()), &state["approvals"][0]);
+    assert_eq!(call["tool"], "shell", "{state}");
+    let answer = json!({ "tool_call_id": call["tool_call_id"], "decision": "allow" });
+    server.ok("POST", &format!("{job}/approve"), &answer);
+    let until = Instant::now() + PATIENCE;
+    while !project.read("notes.md").contains("begun") {
+        assert!(Instant::now() < until, "the command does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    let server = Server::start(&project, &[]);
+    let state = server.wait(state["job_id"].as_str().unwrap());
+    assert!(matches!(state["status"].as_str(), Some("completed" | "awaiting_review")), "{state}");
+    let events = server.ok("GET", &format!("{job}/events?limit=1000"), &Value::Null);
+    let of = |kind: &str| {
+        let events = events["events"].as_array().unwrap().iter();
+        events.filter(|event| event["type"] == kind).cloned().collect::<Vec<_>>()
+    };
+    let n_asked = of("approval.requested").len();
+    let results = of("tool.call.completed");
+    assert!(n_asked == 1 && results.len() == 1, "{n_asked}: {results:?}");
+    assert!(results[0].to_string().contains("was lost"), "{results:?}");
+    assert_eq!(project.read("notes.md").matches("begun").count(), 1);
 }

@@ -201,20 +201,22 @@ async fn attempt(
         names: Shared::clone(settings.tools.tool_names()),
         subagents: Some(Shared::clone(&core.subagents).host(settings.clone())),
     };
+    let effect = tool.effect();
+    if MAY_RECORD && matches!(effect, ToolEffect::Writes | ToolEffect::Runs) {
+        let known = core.steps.outcome_of_killed(core, run_id, call, effect == ToolEffect::Runs).await;
+        if let Some(known) = known {
+            return known.map_err(|error| error.naming(core.settings().tools.tool_names()));
+        }
+    }
     let approved =
         approvals::approve(core, &settings.config, call, tool, &arguments, &context_with(None, false)).await?;
     let lease = lease_holder.lock().await.acquire_for_tool(&tool.paths(&arguments)).await?;
     let context = context_with(lease, approved == Approved::ToRun);
-    let known = match tool.effect() {
-        effect @ (ToolEffect::Writes | ToolEffect::Runs) if MAY_RECORD => {
-            core.steps.begin_call(core, run_id, call, effect == ToolEffect::Runs).await
-        }
-        _ => None,
-    };
+    if MAY_RECORD && effect == ToolEffect::Runs {
+        core.steps.announce(call).await;
+    }
     let call = tool.call(&arguments, &context);
-    let outcome = if let Some(known) = known {
-        known
-    } else if tool.interruptible() {
+    let outcome = if tool.interruptible() {
         match select(call, cancel.cancelled()).await {
             Either::Left((outcome, _)) => outcome,
             Either::Right(_) => Err(ToolError::new(Code::Aborted, "The user cancelled while this call ran.")),
