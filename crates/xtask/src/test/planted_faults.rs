@@ -170,7 +170,7 @@ fn run_test(copy: &Copy<'_>, mutant: &Mutant, state: &str) -> Result<Counts> {
     match &mutant.killer {
         Killer::Cargo { package, test } => {
             let mut cargo = command("cargo", copy.tree);
-            cargo.args(["test", "--package", package, "--lib", "--tests", "--target-dir"]);
+            cargo.args(["test", "--package", package, "--tests", "--target-dir"]);
             cargo.arg(repo.path("target/mutants/target")).arg(test);
             Ok(Counts::from_libtest(&logged(&mut cargo, &log(""), Limits::whole(LIMIT), |_| false)?.text))
         }
