@@ -81,6 +81,7 @@ impl Workspace {
 
 /// Returns the agent's changes in `runs` that are in effect, first those that stay because the user has changed their lines
 /// since. With `since`, only later changes count.
+#[cfg_attr(target_family = "wasm", inline(always))]
 pub(super) fn edits_to_take_back(
     log: &LineLog,
     runs: &[String],

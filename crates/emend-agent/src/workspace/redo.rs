@@ -78,7 +78,7 @@ impl Workspace {
             if is_kept || !self.runs_undone_in(&last.ok().flatten().unwrap_or_default()).is_empty() {
                 let redone = self.runs_to_redo();
                 self.redo_runs().await?;
-                self.note_undone_rollback(&redone)?;
+                self.note_undone_rollback(&redone);
                 return Ok(self.review());
             }
         }

@@ -6,8 +6,6 @@
 #[cfg(not(target_family = "wasm"))]
 use std::collections::BTreeSet;
 
-#[cfg(not(target_family = "wasm"))]
-use super::error::WorkspaceError;
 use super::review::{Review, ReviewError};
 #[cfg(not(target_family = "wasm"))]
 use super::rollback::{RollbackMode, RollbackRequest};
@@ -51,15 +49,16 @@ impl Workspace {
 #[cfg(not(target_family = "wasm"))]
 impl Workspace {
     /// Notes a rollback that has restored other files beside texts, and saves that.
-    pub(super) fn note_rollback(&self, request: &RollbackRequest) -> Result<(), WorkspaceError> {
+    pub(super) fn note_rollback(&self, request: &RollbackRequest) {
         let is_hard = request.mode == RollbackMode::HardAll;
         let noted = RepeatedRollback { runs: request.runs.clone(), is_hard, undone_at: None };
         self.state().repeated_rollback = Some(noted);
-        self.persist()
+        // The files are restored. The next save tries again.
+        let _ = self.persist();
     }
 
     /// Notes that the last rollback was undone, if it was one of these runs, and saves that.
-    pub(super) fn note_undone_rollback(&self, runs: &BTreeSet<u64>) -> Result<(), WorkspaceError> {
+    pub(super) fn note_undone_rollback(&self, runs: &BTreeSet<u64>) {
         {
             let mut state = self.state();
             let counts = counts_of(&state);
@@ -72,6 +71,7 @@ impl Workspace {
                 .filter(is_last)
                 .map(|rollback| RepeatedRollback { undone_at: Some(counts), ..rollback });
         }
-        self.persist()
+        // The files are restored. The next save tries again.
+        let _ = self.persist();
     }
 }

@@ -331,7 +331,7 @@ impl Workspace {
         }
         #[cfg(not(target_family = "wasm"))]
         if restores_kept {
-            self.note_rollback(request)?;
+            self.note_rollback(request);
         }
         Ok(rollback)
     }

@@ -70,7 +70,8 @@ impl FileReader {
     }
 
     fn is_complete(&self) -> bool {
-        self.total.is_some_and(|total| self.lines.range(1..=total).count() == total)
+        // The lines are counted only when there are enough: a file of 10 MB has 300 pages.
+        self.total.is_some_and(|total| self.lines.len() >= total && self.lines.range(1..=total).count() == total)
     }
 
     /// Returns the reason why the file cannot be read, if any.

@@ -201,8 +201,7 @@ async fn attempt(
         names: Shared::clone(settings.tools.tool_names()),
         subagents: Some(Shared::clone(&core.subagents).host(settings.clone())),
     };
-    let effect = tool.effect();
-    if MAY_RECORD && matches!(effect, ToolEffect::Writes | ToolEffect::Runs) {
+    if MAY_RECORD && let effect @ (ToolEffect::Writes | ToolEffect::Runs) = tool.effect() {
         let known = core.steps.outcome_of_killed(core, run_id, call, effect == ToolEffect::Runs).await;
         if let Some(known) = known {
             return known.map_err(|error| error.naming(core.settings().tools.tool_names()));
@@ -212,7 +211,7 @@ async fn attempt(
         approvals::approve(core, &settings.config, call, tool, &arguments, &context_with(None, false)).await?;
     let lease = lease_holder.lock().await.acquire_for_tool(&tool.paths(&arguments)).await?;
     let context = context_with(lease, approved == Approved::ToRun);
-    if MAY_RECORD && effect == ToolEffect::Runs {
+    if MAY_RECORD && tool.effect() == ToolEffect::Runs {
         core.steps.announce(call).await;
     }
     let call = tool.call(&arguments, &context);
