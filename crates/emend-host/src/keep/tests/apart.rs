@@ -280,6 +280,9 @@ fn a_change_that_a_later_command_put_back_is_undone_with_that_command() {
         let run = open.workspace.last_run();
         open.shell(second);
         let later = open.workspace.last_run();
+        let preview = block_on(open.workspace.preview_undo_runs(&[run])).unwrap();
+        let blocked: Vec<&str> = preview.blocked.iter().map(FilePath::as_str).collect();
+        assert_eq!((blocked, preview.restored), (vec!["b.bin"], vec![]), "{first}");
         let request = RollbackRequest { runs: vec![run], ..RollbackRequest::default() };
         block_on(open.workspace.rollback(&request)).unwrap();
         check_same(&before, &project.tree());
