@@ -10,6 +10,9 @@ mod chat;
 mod chat_commands;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod chat_keys;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod chat_served;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

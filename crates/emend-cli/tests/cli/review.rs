@@ -102,6 +102,18 @@ fn a_hunk_is_split_at_a_line_and_decided_in_parts() {
 }
 
 #[test]
+fn one_answer_decides_on_all_hunks_that_follow_in_every_file() {
+    for (answers, expected) in
+        [("n\na\n", ["alpha\n", "omega\n", "omega\n"]), ("y\nd\n", ["omega\n", "alpha\n", "alpha\n"])]
+    {
+        let project = Project::new(&[("a.txt", b"alpha\n"), ("b.txt", b"alpha\n"), ("c.txt", b"alpha\n")]);
+        answer(&project, &["run", "rename alpha to omega", "--review"], "").assert_ok();
+        answer(&project, &["review"], answers).assert_ok();
+        assert_eq!(["a.txt", "b.txt", "c.txt"].map(|path| project.read(path)), expected, "{answers:?}");
+    }
+}
+
+#[test]
 fn output_for_programs_asks_no_questions() {
     for output in ["json", "stream-json"] {
         let project = project();

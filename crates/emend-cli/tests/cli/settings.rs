@@ -276,3 +276,34 @@ fn a_fifo_as_settings_file_is_refused_without_blocking() {
     let outcome = run(&project, &["run", "rename alpha to omega"], &[]);
     assert_eq!((outcome.status, outcome.stderr.contains("not a regular file")), (3, true), "{}", outcome.stderr);
 }
+
+#[test]
+fn a_model_call_is_repeated_as_often_as_set() {
+    for (args, n_requests) in [(&[][..], 3), (&["--retries", "0"], 1), (&["--retries", "4"], 5)] {
+        let head = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 0\r\ncontent-length: 2\r\nconnection: close";
+        let (url, requests) = answer(format!("{head}\r\n\r\n{{}}"));
+        let args = [&["run", "go", "--model", "openai_compatible:m"], args].concat();
+        let outcome = run(&project("", ""), &args, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]);
+        assert_eq!((outcome.status, requests.try_iter().count()), (4, n_requests), "{args:?}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn the_cost_of_a_model_with_a_known_price_is_printed_and_limited() {
+    let known = emend_llm::list_models(Some("openai")).find(|model| model.input_cost_per_million > Some(0.0)).unwrap();
+    let model = format!("openai_compatible:{}", known.id);
+    let printed = |args: &[&str]| {
+        let (url, requests) = answer(endless());
+        let args = [&["run", "go", "--output", "json", "--model", &model], args].concat();
+        let outcome = run(&project("", ""), &args, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]);
+        let result: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        (outcome.status, requests.try_iter().count() as f64, result["cost_usd"].as_f64().unwrap(), outcome.stderr)
+    };
+    let usage = emend_llm::Usage { input_tokens: 1_000, output_tokens: 10, ..emend_llm::Usage::default() };
+    let each = known.cost_usd(&usage).unwrap();
+    let (_, n_requests, cost, _) = printed(&["--max-turns", "3"]);
+    assert!(n_requests > 2.0 && (cost - n_requests * each).abs() < each / 100.0, "{cost}: {n_requests} of {each}");
+    let limit = format!("{:.6}", 1.5 * each);
+    let (status, n_requests, _, stderr) = printed(&["--max-cost", &limit]);
+    assert_eq!((status, n_requests), (5, 2.0), "{stderr}");
+}
