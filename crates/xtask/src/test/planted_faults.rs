@@ -76,13 +76,19 @@ pub(super) fn run_all(context: &Context<'_>) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Returns a line for each patch that no longer fits the sources.
+/// Returns a line for each patch that no longer fits the sources, or whose test is in no package.
 pub(super) fn stale(repo: &Repo) -> Result<Vec<String>> {
     let mut stale = Vec::new();
     for mutant in read_all(&repo.path("tests/mutants"))? {
         let mut git = command("git", repo.root());
         if let Err(error) = stdout_of(git.args(["apply", "--check"]).arg(&mutant.patch)) {
             stale.push(format!("{}: {error:#}", mutant.name));
+        }
+        if let Killer::Cargo { package, .. } = &mutant.killer
+            && package != "emend-tests"
+            && !repo.path(&format!("crates/{package}")).exists()
+        {
+            stale.push(format!("{}: there is no package {package}", mutant.name));
         }
     }
     Ok(stale)
