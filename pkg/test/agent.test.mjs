@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, BusyError, ClosedError, ConfigError, EmendError, isEmendError } from "emend";
-import { collect, hunkIds, SHOP } from "./support.mjs";
+import { mapped } from "./environments.mjs";
+import { collect, hunkIds, SHOP, scripted } from "./support.mjs";
 
 /** Creates an agent that is closed when the test ends. */
 async function create(t, options) {
@@ -143,6 +144,52 @@ test("a hunk on which the user's edits depend is rejected only on request", asyn
     agent.reject(["f9:h9"]),
     (error) => isEmendError(error, "not_found") && error.data.id === "f9:h9",
   );
+});
+
+test("a hunk says that it is contested, removes the user's lines, or is oversized", async (t) => {
+  const environment = mapped({ "long.js": "begin()\nend()\n", "plain.js": "call(a)\n", "shared.js": "call(a)\n" });
+  // A hunk is cut at blank lines and at the ends of sentences. This text has neither.
+  const calls = Array.from({ length: 100 }, (_, n) => `call(${n})\n`).join("");
+  const edit = (path, before, after) => ["edit_file", { file_path: path, old_string: before, new_string: after }];
+  const { model } = scripted([
+    [
+      edit("long.js", "begin()\n", `begin()\n${calls}`),
+      edit("mine.js", "mine()", "better()"),
+      edit("plain.js", "call(a)", "call(b)"),
+      edit("shared.js", "call(a)", "call(b)"),
+    ],
+  ]);
+  const agent = await create(t, { files: undefined, environment, model });
+  await agent.files.write("mine.js", "mine()\n");
+  await agent.run("edit").result;
+  const flags = () =>
+    agent.review().files.flatMap(({ path, hunks }) =>
+      hunks.map(({ contested, removesUserLines, oversized, yours }) => {
+        const set = Object.entries({ contested, removesUserLines, oversized }).filter(([, value]) => value !== false);
+        return [path, Object.fromEntries(set), yours];
+      }),
+    );
+  const others = [
+    ["long.js", { oversized: true }, undefined],
+    ["mine.js", { removesUserLines: true }, undefined],
+    ["plain.js", {}, undefined],
+  ];
+  assert.deepEqual(flags(), [...others, ["shared.js", {}, undefined]]);
+
+  // Another program changes the line that the pending hunk replaces.
+  environment.write("shared.js", "call(a, 2)\n");
+  await agent.files.read("shared.js");
+  const contested = ["shared.js", { contested: true }, ["call(a, 2)\n"]];
+  assert.deepEqual(flags(), [...others, contested]);
+  await agent.acceptAll();
+  assert.deepEqual(flags(), [contested]);
+  assert.equal(environment.text("mine.js"), "better()\n");
+  const ids = hunkIds(agent.review());
+  await assert.rejects(agent.accept(ids), (error) => isEmendError(error, "conflict"));
+  assert.equal(environment.text("shared.js"), "call(a, 2)\n");
+  await agent.accept(ids, { over: true });
+  assert.equal(environment.text("shared.js"), "call(b)\n");
+  assert.deepEqual(agent.review().files, []);
 });
 
 test("a decision on all hunks of a file needs a file with that path", async (t) => {
