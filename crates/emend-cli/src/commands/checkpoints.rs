@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal as _, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use emend_agent::environment::{EntryKind, FilePath, KeptPreview};
@@ -138,7 +139,7 @@ pub(crate) async fn rollback_scoped(root: &Start, run: u64, check: bool) -> Resu
         if check && file.texts.before != file.texts.after {
             let (before, after) = (file.texts.before.as_deref(), file.texts.after.as_deref());
             stdout.write_own(&text_diff::coloured(Painter::stdout(), file.file_path.as_str(), before, after))?;
-        } else if !check && file.reverted > 0 {
+        } else if !check && file.reverted > 0 && (file.texts.before.is_some() || file.texts.after.is_some()) {
             let action = if file.texts.after.is_none() { "removed" } else { "restored" };
             writeln!(stdout, "{action} {name}")?;
         }
@@ -405,8 +406,15 @@ impl Undone {
             let saved = workspace.saved_text(file.path.as_str()).await.ok();
             pending.insert(file.path, saved);
         }
+        let changed = workspace.runs().into_iter().filter(|run| runs.contains(&run.run_id));
+        let mut present = BTreeSet::new();
+        for path in changed.flat_map(|run| run.files) {
+            if is_there(project, &path).await {
+                present.insert(path);
+            }
+        }
         let run = workspace.undo_runs(runs).await?;
-        Self::with_lines(project, runs, run, &pending).await
+        Self::with_lines(project, runs, run, (&pending, Some(&present))).await
     }
 
     /// Describes the undo of runs that an earlier process had begun and that is complete now.
@@ -418,15 +426,16 @@ impl Undone {
         let stay =
             |path: &&FilePath| [&left.restored, &left.kept, &left.blocked].iter().any(|paths| paths.contains(path));
         let restored = changed.iter().filter(|path| !stay(path)).cloned().collect();
-        Self::with_lines(project, runs, UndoneRun { restored, ..left }, &BTreeMap::new()).await
+        Self::with_lines(project, runs, UndoneRun { restored, ..left }, (&BTreeMap::new(), None)).await
     }
 
-    /// Describes an undo. `pending` has the saved texts of the files that waited for review before it.
+    /// Describes an undo. `pending` has the saved texts of the files that waited for review before it, and `present` the paths
+    /// of the runs at which something was, if that is known.
     async fn with_lines(
         project: &Project,
         runs: &[u64],
         run: UndoneRun,
-        pending: &BTreeMap<FilePath, Option<Option<String>>>,
+        (pending, present): (&BTreeMap<FilePath, Option<Option<String>>>, Option<&BTreeSet<FilePath>>),
     ) -> Result<Self, Failure> {
         let workspace = &project.workspace;
         let notes = project.run_notes()?.into_iter().filter(|note| runs.contains(&note.run));
@@ -435,16 +444,18 @@ impl Undone {
         for path in &run.restored {
             let saved = workspace.saved_text(path.as_str()).await.ok();
             let name = shown(path);
-            lines.push(match (pending.get(path), saved) {
-                (Some(before), saved) if *before == saved => {
-                    lines.push(format!("withdrew the pending edits of {name}"));
-                    continue;
-                }
+            if pending.get(path).is_some_and(|before| *before == saved) {
+                lines.push(format!("withdrew the pending edits of {name}"));
+                continue;
+            }
+            let was_there = present.is_none_or(|present| present.contains(path));
+            lines.push(match is_there(project, path).await {
+                true => format!("restored {name}"),
                 // Other parts of the program cannot open a path that is not UTF-8.
-                (_, Some(None)) if name.contains("\\x") => format!("undid the change of {name}"),
-                (_, Some(None)) => format!("removed {name}"),
-                (_, None) if !is_there(project, path).await => format!("removed {name}"),
-                _ => format!("restored {name}"),
+                false if name.contains("\\x") => format!("undid the change of {name}"),
+                false if was_there => format!("removed {name}"),
+                // An edit of the run had removed it before.
+                false => continue,
             });
             if let Some(command) = commands.get(path) {
                 by_commands.entry(command.clone()).or_default().push(name);
@@ -484,9 +495,11 @@ async fn is_directory(project: &Project, path: &FilePath) -> bool {
     found.is_ok_and(|found| found.is_some_and(|found| found.kind == EntryKind::Directory))
 }
 
-/// Returns whether anything is at a path.
+/// Returns whether anything is at a path, also a link that leads nowhere.
 async fn is_there(project: &Project, path: &FilePath) -> bool {
-    project.workspace.environment().metadata(path).await.is_ok_and(|found| found.is_some())
+    let environment = project.workspace.environment();
+    let on_disk = Path::new(&environment.working_directory()).join(path.as_str());
+    environment.metadata(path).await.is_ok_and(|found| found.is_some()) || on_disk.symlink_metadata().is_ok()
 }
 
 /// The reason why a path stays as it is that cannot be read, such as a binary file or a link out of the project.

@@ -294,3 +294,20 @@ fn a_redo_restores_edits_and_commands_of_one_rollback_and_names_those_of_another
     assert!(!second.assert_ok().stdout.contains("still undone"), "{}", second.stdout);
     assert_eq!(project.tree(), after);
 }
+
+#[test]
+fn an_undo_says_removed_only_of_what_it_has_removed() {
+    let project = Project::new(&[("a.txt", b"one\n")]);
+    std::os::unix::fs::symlink("nowhere", project.path("link")).unwrap();
+    project.run(&["run", "run rm link; echo text > link; mkfifo pipe", "--allow", "shell"]).assert_ok();
+    let undone = project.run(&["undo"]).assert_ok().stdout.clone();
+    assert!(undone.contains("restored link\n") && undone.contains("removed pipe\n"), "{undone}");
+    for command in ["echo x > new.txt; echo two > a.txt", "rm new.txt"] {
+        project.run(&["run", &format!("run {command}"), "--allow", "shell"]).assert_ok();
+    }
+    let runs = project.run(&["checkpoints", "--json"]).assert_ok().stdout.clone();
+    let ids = runs.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_u64().unwrap());
+    let first = ids.filter(|id| *id > 1).min().unwrap().to_string();
+    let undone = project.run(&["rollback", &first]).assert_ok().stdout.clone();
+    assert!(undone.contains("restored a.txt\n") && !undone.contains("removed new.txt"), "{undone}");
+}
