@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, BusyError, ClosedError, ConfigError, EmendError, isEmendError } from "emend";
-import { mapped } from "./environments.mjs";
-import { collect, hunkIds, SHOP, scripted } from "./support.mjs";
+import { mapped, never, until } from "./environments.mjs";
+import { collect, hunkIds, results, SHOP, scripted } from "./support.mjs";
 
 /** Creates an agent that is closed when the test ends. */
 async function create(t, options) {
@@ -247,6 +247,56 @@ test("the agent leases the open file, and the user takes it back", async (t) => 
   assert.equal(leases[0], "held");
   assert.equal(agent.canvas.state().held, false);
   assert.equal(agent.canvas.close().path, null);
+});
+
+for (const how of ["signal", "cancel"]) {
+  test(`a run that ends by \`${how}\` gives the canvas back to the user`, async (t) => {
+    const read = ["read_file", { file_path: "notes.md" }];
+    // The second answer never comes, so the agent keeps the lease.
+    const { model, requests } = scripted([[read], () => never, "Again."]);
+    const agent = await create(t, { model });
+    agent.canvas.open("notes.md");
+    const controller = new AbortController();
+    const run = agent.run("go", { signal: controller.signal });
+    const leases = [];
+    const ended = (async () => {
+      for await (const event of run) if (event.kind === "CANVAS_LEASE") leases.push(event.data);
+    })().catch((error) => error.code);
+    await until(() => requests.length === 2);
+    const { held, epoch } = agent.canvas.state();
+    assert.equal(held, true);
+    if (how === "signal") controller.abort();
+    else run.cancel();
+    assert.equal(await ended, how === "signal" ? "aborted" : undefined);
+    assert.equal((await run.result).reason, "aborted");
+    assert.deepEqual(leases, [
+      { path: "notes.md", state: "held", epoch },
+      { path: "notes.md", state: "preempted", epoch: epoch + 1 },
+    ]);
+    assert.deepEqual(agent.canvas.state(), { path: "notes.md", held: false, epoch: epoch + 1 });
+    assert.equal((await agent.run("go on").result).text, "Again.");
+  });
+}
+
+test("a user who takes the canvas back keeps it until the next message", async (t) => {
+  const edit = [["edit_file", { file_path: "notes.md", old_string: "Shop", new_string: "Store" }]];
+  const read = [["read_file", { file_path: "notes.md" }]];
+  const takeBack = () => {
+    agent.canvas.takeBack();
+    return edit;
+  };
+  const { model, requests } = scripted([read, takeBack, edit, "You took over.", edit, "Done."]);
+  const agent = await create(t, { model });
+  agent.canvas.open("notes.md");
+  const codes = async (task) => {
+    const ends = (await collect(agent.run(task))).filter((event) => event.kind === "TOOL_CALL_END");
+    return ends.map(({ data }) => data.error_info?.code);
+  };
+  assert.deepEqual(await codes("go"), [undefined, "STALE_EPOCH", "STALE_EPOCH"]);
+  assert.match(results(requests[2])[0], /^error: .*the user took the canvas back/);
+  assert.equal((await agent.files.read("notes.md")).text, SHOP["notes.md"]);
+  assert.deepEqual(await codes("go on"), [undefined]);
+  assert.match((await agent.files.read("notes.md")).text, /Store/);
 });
 
 test("a signal cancels a run in the middle, and the next one works", async (t) => {

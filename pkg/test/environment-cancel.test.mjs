@@ -117,6 +117,50 @@ test("a cancel between the writes of several files leaves all of them or none", 
   }
 });
 
+test("a cancel takes the open file back from an edit, wherever it meets it", async (t) => {
+  const codes = [];
+  // The cancel follows the edit's first call of the environment by this number of microtasks.
+  for (let wait = 0; codes.at(-1) !== "ok"; wait += 1) {
+    assert.ok(wait < 1_000, `no edit came before the cancel: ${codes}`);
+    const environment = mapped({ "notes.md": "one\ntwo\n" });
+    const { stat } = environment;
+    const cancelLater = async () => {
+      environment.stat = stat;
+      for (let n = 0; n < wait; n += 1) await undefined;
+      run.cancel();
+    };
+    const edit = () => {
+      environment.stat = (path) => {
+        cancelLater();
+        return stat(path);
+      };
+      return [["edit_file", { file_path: "notes.md", old_string: "one", new_string: "1" }]];
+    };
+    const { model } = scripted([[["read_file", { file_path: "notes.md" }]], edit]);
+    const agent = await create(t, environment, { model });
+    agent.canvas.open("notes.md");
+    const run = agent.run("go");
+    let held;
+    for await (const { kind, data } of run) {
+      if (kind === "CANVAS_LEASE" && data.state === "held") held = data;
+      if (kind === "TOOL_CALL_END" && data.tool_name === "edit_file") codes.push(data.error_info?.code ?? "ok");
+    }
+    const isEdited = codes.at(-1) === "ok";
+    const at = `${codes.at(-1)} after ${wait} microtasks`;
+    assert.equal(codes.length, wait + 1, at);
+    assert.equal(environment.text("notes.md"), "one\ntwo\n", at);
+    assert.equal((await agent.files.read("notes.md")).text, isEdited ? "1\ntwo\n" : "one\ntwo\n", at);
+    assert.equal(agent.review().files.length, isEdited ? 1 : 0, at);
+    if (!isEdited) {
+      assert.equal((await run.result).reason, "aborted", at);
+      assert.deepEqual(agent.canvas.state(), { path: "notes.md", held: false, epoch: held.epoch + 1 }, at);
+    }
+    agent.close();
+  }
+  // `io_error`: the cancel ended a read of the environment. Otherwise the write is late.
+  assert.deepEqual([...new Set(codes)].sort(), ["STALE_EPOCH", "io_error", "ok"]);
+});
+
 test("a write is awaited when the run is cancelled; closing the agent ends the wait", async (t) => {
   const environment = mapped(SHOP);
   const { write } = environment;
