@@ -260,3 +260,24 @@ test("an endless list is an error, and one that waits is told its end when it is
     assert.equal(n, last);
   }
 });
+
+test("a cancel during a direct edit of the open file restores the file", async (t) => {
+  const environment = mapped({ "notes.md": "one\ntwo\n" });
+  const { write } = environment;
+  environment.write = (...given) => {
+    environment.write = write;
+    run.cancel();
+    return write(...given);
+  };
+  const edit = ["edit_file", { file_path: "notes.md", old_string: "one", new_string: "1" }];
+  const { model } = scripted([[["read_file", { file_path: "notes.md" }]], [edit]]);
+  const agent = await create(t, environment, { model, mode: "direct" });
+  agent.canvas.open("notes.md");
+  const run = agent.run("go");
+  const codes = [];
+  for await (const { kind, data } of run) {
+    if (kind === "TOOL_CALL_END" && data.tool_name === "edit_file") codes.push(data.error_info?.code);
+  }
+  assert.deepEqual(codes, ["STALE_EPOCH"]);
+  assert.equal(environment.text("notes.md"), "one\ntwo\n");
+});

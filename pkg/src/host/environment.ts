@@ -60,6 +60,8 @@ export class HostFiles {
   #run: object | undefined;
   /** Runs that read no more. */
   readonly #cancelled = new WeakSet<object>();
+  /** Cancelled runs that have written since. They may read, because a write that is taken back reads the file first. */
+  readonly #wroteLate = new WeakSet<object>();
   /** Texts that could not be written. */
   readonly failedWrites = new FailedWrites();
   /** The pending calls, by which a change that waits for ever is noticed. */
@@ -101,7 +103,9 @@ export class HostFiles {
     // Writes are awaited, so that no change stays incomplete.
     const writes = operation === "write" || operation === "remove";
     const run = this.#run;
-    if (run !== undefined && (writes ? this.#stuck : this.#cancelled).has(run)) {
+    const isCancelled = run !== undefined && this.#cancelled.has(run);
+    if (isCancelled && writes) this.#wroteLate.add(run);
+    if (isCancelled && (this.#stuck.has(run) || !this.#wroteLate.has(run))) {
       return { result: Promise.reject(writes ? WRITE_ABANDONED : CANCELLED), cancel: () => {} };
     }
     const abort = new AbortController();
@@ -119,8 +123,8 @@ export class HostFiles {
           abandon();
         }, WRITE_AFTER_CANCEL_MS);
       };
-      if (!writes) this.#reading.set(abandon, run);
-      else if (run !== undefined && this.#cancelled.has(run)) limit();
+      if (isCancelled) limit();
+      else if (!writes) this.#reading.set(abandon, run);
       else if (run !== undefined && this.#hurried.has(run)) limit(false);
       else this.#writing.set(limit, run);
       this.#do(operation, path, given, abort.signal)
@@ -169,6 +173,7 @@ export class HostFiles {
     for (const [limit, owner] of [...this.#writing]) {
       if (owner !== run) continue;
       this.#writing.delete(limit);
+      this.#wroteLate.add(run);
       limit();
     }
   }

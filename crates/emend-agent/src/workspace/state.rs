@@ -13,7 +13,7 @@ use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
 #[cfg(not(target_family = "wasm"))]
 use super::snapshot::InFlight;
-use super::snapshot::{RootGate, SaveSnapshot, SavedLogs};
+use super::snapshot::{MAY_SAVE, RootGate, SaveSnapshot, SavedLogs};
 #[cfg(not(target_family = "wasm"))]
 use super::steps::RepeatedRollback;
 use super::steps::{Step, StepKind};
@@ -168,6 +168,22 @@ impl State {
             }
         }
         to.push(paths);
+    }
+
+    /// Replaces a file's log by the one that `save_all` saved. The disk already agrees with it, unless the
+    /// file waits for a save.
+    pub(super) fn install(&mut self, path: FilePath, mut log: LineLog, waits: bool) {
+        if !waits {
+            log.mark_saved();
+        }
+        let has_waited = MAY_SAVE && !waits && self.files.get(&path).is_some_and(|entry| entry.waits);
+        self.install_found(path.clone(), log);
+        if let Some(entry) = self.files.get_mut(&path) {
+            entry.waits = waits && !entry.log.is_disk_saved();
+        }
+        #[cfg(not(target_family = "wasm"))]
+        self.forget_in_flight();
+        if has_waited { self.note_unsaved(&path) } else { self.note_installed(&path) }
     }
 
     /// Replaces the log of a file whose content on disk the log already knows.

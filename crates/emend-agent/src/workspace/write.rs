@@ -10,7 +10,7 @@ use emend_edit::text::{first_eol, split_lines};
 use super::context::WriteContext;
 use super::error::WorkspaceError;
 use super::snapshot::{Expected, ExpectedLog, MAY_SAVE};
-use super::state::{Mode, State, Workspace};
+use super::state::{Mode, Workspace};
 use super::steps::Step;
 #[cfg(not(target_family = "wasm"))]
 use crate::environment::EntryKind;
@@ -183,11 +183,15 @@ impl Workspace {
         let saved = self.save_all(&staged, false, None).await?;
         // The user may have preempted the canvas during the disk access. From here to the end the code does not wait,
         // so a lease that is valid now is valid when the edit takes effect.
+        let mut failure = None;
         if let Err(error) = self.verify_lease(context, &staged) {
             let back: Vec<FileChange> = saved.into_iter().map(reversed).collect();
-            self.environment.change(&back).await?;
-            self.save_refused(&staged)?;
-            return Err(error);
+            // An edit that cannot be taken back is recorded, so that the user can undo it.
+            failure = self.environment.change(&back).await.err();
+            if failure.is_none() {
+                self.save_refused(&staged)?;
+                return Err(error);
+            }
         }
         let has_waited = self.has_waited(&staged);
         let mut state = self.state();
@@ -213,7 +217,7 @@ impl Workspace {
         drop(state);
         self.confirm(has_waited);
         self.share()?;
-        Ok(applied)
+        failure.map_or(Ok(applied), |failure| Err(failure.into()))
     }
 
     /// Returns whether one of these files waits for a save until now. Its log was saved with the text that the disk had
@@ -579,22 +583,4 @@ pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
         }
     }
     merged
-}
-
-impl State {
-    /// Replaces a file's log by the one that [`Workspace::save_all`] saved. The disk already agrees with it, unless the
-    /// file waits for a save.
-    pub(super) fn install(&mut self, path: FilePath, mut log: LineLog, waits: bool) {
-        if !waits {
-            log.mark_saved();
-        }
-        let has_waited = MAY_SAVE && !waits && self.files.get(&path).is_some_and(|entry| entry.waits);
-        self.install_found(path.clone(), log);
-        if let Some(entry) = self.files.get_mut(&path) {
-            entry.waits = waits && !entry.log.is_disk_saved();
-        }
-        #[cfg(not(target_family = "wasm"))]
-        self.forget_in_flight();
-        if has_waited { self.note_unsaved(&path) } else { self.note_installed(&path) }
-    }
 }

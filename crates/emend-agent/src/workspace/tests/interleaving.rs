@@ -10,6 +10,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
 use crate::canvas::Ticket;
+use crate::environment::memory::Quota;
 use crate::test_support::{Interleaved, covers};
 
 const LETTERS: &str = "a\nb\nc\nd\ne\n";
@@ -72,6 +73,48 @@ fn a_canvas_that_the_user_takes_back_during_a_write_stays_as_it_was() {
             assert!(world.workspace.review().files.is_empty() && world.workspace.runs().is_empty(), "{at}");
         }
     }
+}
+
+#[test]
+fn an_edit_that_cannot_be_taken_back_is_recorded() {
+    covers("canvas.user_first");
+    let mut n_recorded = 0;
+    for point in 0.. {
+        // The text of the agent is shorter. When another program has used the room, the old one no longer fits.
+        let quota = Quota { bytes: Some(LETTERS.len() as u64), files: None };
+        let files = MemFs::from_fixture(&format!("//- canvas.txt\n{LETTERS}")).with_quota(quota);
+        let files = Shared::new(files);
+        let environment = Interleaved::new(&files, 1);
+        let world = World::over(files, Shared::clone(&environment) as Shared<dyn ExecutionEnvironment>, Mode::Direct);
+        let lease = Some(check_out(&world.workspace, "canvas.txt"));
+        let (workspace, files) = (Shared::clone(&world.workspace), Shared::clone(&world.files));
+        environment.at(point, move || {
+            workspace.canvas().take_back();
+            // Refused as long as the old text is there.
+            let _ = files.write(&FilePath::clean("other.txt").unwrap(), b"1234").now_or_never();
+        });
+        let outcome = block_on(replace(&world, lease, &["canvas.txt"], ("b\nc\n", "")));
+        if !environment.has_acted() {
+            assert_eq!(outcome, Ok(()));
+            break;
+        }
+        let at = format!("point {point} of {:?}", environment.passed());
+        let code = outcome.unwrap_err().code();
+        if code == Code::StaleEpoch {
+            assert_eq!((world.disk("canvas.txt"), world.workspace.runs().len()), (some(LETTERS), 0), "{at}");
+            continue;
+        }
+        n_recorded += 1;
+        assert_eq!(
+            (world.disk("canvas.txt"), world.visible("canvas.txt")),
+            (some("a\nd\ne\n"), some("a\nd\ne\n")),
+            "{at}"
+        );
+        world.files.remove(&FilePath::clean("other.txt").unwrap()).now_or_never().unwrap().unwrap();
+        block_on(world.workspace.undo_runs(&[world.workspace.last_run()])).unwrap();
+        assert_eq!(world.disk("canvas.txt"), some(LETTERS), "{at}");
+    }
+    assert!(n_recorded > 0);
 }
 
 #[test]
