@@ -397,24 +397,33 @@ pub(crate) struct Undone {
     by_commands: BTreeMap<String, Vec<String>>,
 }
 
+/// The files before an undo.
+#[derive(Default)]
+struct BeforeUndo {
+    /// The saved texts of files that wait for review; `None` if one cannot be read.
+    pending: BTreeMap<FilePath, Option<Option<String>>>,
+    /// The paths of the runs at which something is, if that is known.
+    present: Option<BTreeSet<FilePath>>,
+}
+
 impl Undone {
     /// Undoes runs.
     pub(crate) async fn of(project: &Project, runs: &[u64]) -> Result<Self, Failure> {
         let workspace = &project.workspace;
-        let mut pending = BTreeMap::new();
+        let (mut before, mut present) = (BeforeUndo::default(), BTreeSet::new());
         for file in workspace.review().files {
             let saved = workspace.saved_text(file.path.as_str()).await.ok();
-            pending.insert(file.path, saved);
+            before.pending.insert(file.path, saved);
         }
         let changed = workspace.runs().into_iter().filter(|run| runs.contains(&run.run_id));
-        let mut present = BTreeSet::new();
         for path in changed.flat_map(|run| run.files) {
             if is_there(project, &path).await {
                 present.insert(path);
             }
         }
+        before.present = Some(present);
         let run = workspace.undo_runs(runs).await?;
-        Self::with_lines(project, runs, run, (&pending, Some(&present))).await
+        Self::with_lines(project, runs, run, &before).await
     }
 
     /// Describes the undo of runs that an earlier process had begun and that is complete now.
@@ -426,17 +435,11 @@ impl Undone {
         let stay =
             |path: &&FilePath| [&left.restored, &left.kept, &left.blocked].iter().any(|paths| paths.contains(path));
         let restored = changed.iter().filter(|path| !stay(path)).cloned().collect();
-        Self::with_lines(project, runs, UndoneRun { restored, ..left }, (&BTreeMap::new(), None)).await
+        Self::with_lines(project, runs, UndoneRun { restored, ..left }, &BeforeUndo::default()).await
     }
 
-    /// Describes an undo. `pending` has the saved texts of the files that waited for review before it, and `present` the paths
-    /// of the runs at which something was, if that is known.
-    async fn with_lines(
-        project: &Project,
-        runs: &[u64],
-        run: UndoneRun,
-        (pending, present): (&BTreeMap<FilePath, Option<Option<String>>>, Option<&BTreeSet<FilePath>>),
-    ) -> Result<Self, Failure> {
+    /// Describes an undo.
+    async fn with_lines(project: &Project, runs: &[u64], run: UndoneRun, before: &BeforeUndo) -> Result<Self, Failure> {
         let workspace = &project.workspace;
         let notes = project.run_notes()?.into_iter().filter(|note| runs.contains(&note.run));
         let commands: BTreeMap<FilePath, String> = notes.flat_map(|note| note.commands).collect();
@@ -444,11 +447,11 @@ impl Undone {
         for path in &run.restored {
             let saved = workspace.saved_text(path.as_str()).await.ok();
             let name = shown(path);
-            if pending.get(path).is_some_and(|before| *before == saved) {
+            if before.pending.get(path).is_some_and(|pending| *pending == saved) {
                 lines.push(format!("withdrew the pending edits of {name}"));
                 continue;
             }
-            let was_there = present.is_none_or(|present| present.contains(path));
+            let was_there = before.present.as_ref().is_none_or(|present| present.contains(path));
             lines.push(match is_there(project, path).await {
                 true => format!("restored {name}"),
                 // Other parts of the program cannot open a path that is not UTF-8.

@@ -28,7 +28,7 @@ fn a_fork_begins_at_an_entry_that_the_conversation_has() {
             format!("error [invalid_argument]: --turns {beyond}: the conversation has only {n_entries} entries\n");
         assert_eq!((outcome.status, outcome.stderr.contains(&expected)), (2, true), "{}", outcome.stderr);
         assert_eq!(project.read("a.txt"), "omega\n");
-        assert_eq!(list(&project), [origin.clone()]);
+        assert_eq!(list(&project), std::slice::from_ref(&origin));
     }
     project.run(&["run", "rename omega to psi", "--fork", id, "--turns", &n_entries.to_string()]).assert_ok();
     assert_eq!(list(&project)[0]["forked_from"], json!({ "id": id, "n_turns": n_entries }));
