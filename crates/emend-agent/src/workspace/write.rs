@@ -183,7 +183,7 @@ impl Workspace {
         let saved = self.save_all(&staged, false, None).await?;
         // The user may have preempted the canvas during the disk access. From here to the end the code does not wait,
         // so a lease that is valid now is valid when the edit takes effect.
-        let mut failure = None;
+        let mut failure: Option<EnvError> = None;
         if let Err(error) = self.verify_lease(context, &staged) {
             let back: Vec<FileChange> = saved.into_iter().map(reversed).collect();
             // An edit that cannot be taken back is recorded, so that the user can undo it.

@@ -77,7 +77,6 @@ fn a_canvas_that_the_user_takes_back_during_a_write_stays_as_it_was() {
 
 #[test]
 fn an_edit_that_cannot_be_taken_back_is_recorded() {
-    covers("canvas.user_first");
     let mut n_recorded = 0;
     for point in 0.. {
         // The text of the agent is shorter. When another program has used the room, the old one no longer fits.
