@@ -359,7 +359,12 @@ impl Workspace {
         let without = self.taken_back(runs, path).await?.logs;
         let mut changes = Vec::new();
         for (path, log) in without {
-            let (before, after) = (log.visible_text(), self.visible(&path).await?);
+            let (before, after) = (log.visible_text(), self.visible(&path).await);
+            if MAY_KEEP && after.as_ref().is_err_and(is_of_path_alone) {
+                // A directory is in its place, for example. The undo names it.
+                continue;
+            }
+            let after = after?;
             if before != after {
                 changes.push(TextChange { path, before, after });
             }

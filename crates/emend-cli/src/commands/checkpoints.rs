@@ -246,7 +246,7 @@ pub(crate) async fn rollback_hard(root: &Start, run: u64, check: bool, yes: bool
     write_kept(&mut stdout, &kept)?;
     write_refused(&mut stdout, &refused)?;
     write_lost(&mut stdout, "", &lost)?;
-    writeln!(stdout, "emend redo restores them")?;
+    writeln!(stdout, "emend redo restores them, until the next run changes a file")?;
     Ok(ExitCode::SUCCESS)
 }
 

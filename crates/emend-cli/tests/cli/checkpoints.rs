@@ -158,7 +158,7 @@ fn a_hard_rollback_names_what_is_lost_and_can_be_redone() {
     let preview = project.run(&["rollback", "1", "--hard", "--preview"]).assert_ok().stdout.clone();
     assert!(preview.contains("-mine, changed\n") && preview.contains("+alpha\n"), "{preview}");
     let done = project.run(&["rollback", "1", "--hard", "--yes"]).assert_ok().stdout.clone();
-    assert_eq!(done, format!("took back {losses}\nemend redo restores them\n"));
+    assert_eq!(done, format!("took back {losses}\nemend redo restores them, until the next run changes a file\n"));
     assert_eq!(project.read("a.txt"), "alpha\nmine\n");
     assert_eq!(project.run(&["rollback", "1", "--hard", "--yes"]).status, 1);
     project.run(&["redo"]).assert_ok();

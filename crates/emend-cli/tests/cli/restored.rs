@@ -311,3 +311,14 @@ fn an_undo_says_removed_only_of_what_it_has_removed() {
     let undone = project.run(&["rollback", &first]).assert_ok().stdout.clone();
     assert!(undone.contains("restored a.txt\n") && !undone.contains("removed new.txt"), "{undone}");
 }
+
+#[test]
+fn a_check_shows_the_other_texts_beside_one_in_whose_place_a_directory_is() {
+    let project = Project::new(&[("x", b"1\n"), ("y", b"1\n")]);
+    project.run(&["run", "run rm x; echo 2 > y", "--allow", "shell"]).assert_ok();
+    fs::create_dir(project.path("x")).unwrap();
+    let check = project.run(&["rollback", "1", "--check"]);
+    assert!(check.assert_ok().stdout.contains("-2\n+1\n"), "{}", check.stdout);
+    project.run(&["undo"]).assert_ok();
+    assert_eq!((project.read("y").as_str(), project.path("x").is_dir()), ("1\n", true));
+}
