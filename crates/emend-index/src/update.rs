@@ -105,11 +105,7 @@ fn update_within(
     {
         return Err(error);
     }
-    let lock = File::options().create(true).truncate(false).write(true).open(directory.join("lock"))?;
-    lock.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => io::Error::from(io::ErrorKind::WouldBlock),
-        TryLockError::Error(error) => error,
-    })?;
+    let _lock = UpdateLock::take(&directory.join("lock"))?;
     let old = Index::open(directory, scope);
     let mut update = Update::new(limits, directory, scope, now_ns, old.as_ref());
     let written = update.read_all(files).and_then(|()| update.write());
@@ -118,6 +114,30 @@ fn update_within(
     let (n_read, n_racy) = (update.n_read, update.n_racy);
     let index = Index::open(directory, scope).ok_or_else(|| io::Error::other("the new index cannot be read"))?;
     Ok(Updated { index, n_read, n_racy })
+}
+
+/// Keeps a second update out while it lives.
+struct UpdateLock(File);
+
+impl UpdateLock {
+    /// # Errors
+    ///
+    /// `WouldBlock` if another update holds the lock; otherwise the error of the system.
+    fn take(path: &Path) -> io::Result<Self> {
+        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => io::Error::from(io::ErrorKind::WouldBlock),
+            TryLockError::Error(error) => error,
+        })?;
+        Ok(Self(file))
+    }
+}
+
+impl Drop for UpdateLock {
+    fn drop(&mut self) {
+        // A process that is being started has a copy of the open file for a moment, which would keep the lock.
+        let _ = self.0.unlock();
+    }
 }
 
 /// A file of the project on its way into the index.

@@ -193,6 +193,18 @@ fn a_second_process_does_not_update_at_the_same_time() {
     assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::WouldBlock);
 }
 
+#[test]
+fn a_copy_of_the_open_file_does_not_keep_the_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lock");
+    let lock = UpdateLock::take(&path).unwrap();
+    // As a process that is being started has one until its program is loaded.
+    let _copy = lock.0.try_clone().unwrap();
+    assert_eq!(UpdateLock::take(&path).err().unwrap().kind(), io::ErrorKind::WouldBlock);
+    drop(lock);
+    assert!(UpdateLock::take(&path).is_ok());
+}
+
 /// Writes an index with a delta and returns the project and the bytes of both files.
 fn with_delta(folder: &Path) -> (Project, [Vec<u8>; 2]) {
     let mut project = Project::of(&FILES);
