@@ -235,6 +235,14 @@ impl LocalEnvironment {
         })
     }
 
+    /// Runs work that takes less time than its way to a blocking thread and back.
+    fn look<'a, T: Send + 'a>(
+        &'a self,
+        work: impl FnOnce(&RootFiles) -> Result<T, EnvError> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, EnvError>> {
+        Box::pin(async move { work(&self.files) })
+    }
+
     /// Runs `work` on a blocking thread of the runtime, or at once without a runtime.
     fn run<T: Send + 'static>(
         &self,
@@ -276,23 +284,19 @@ pub(crate) fn joined<T>(done: Result<Result<T, EnvError>, tokio::task::JoinError
 
 impl ExecutionEnvironment for LocalEnvironment {
     fn resolve<'a>(&'a self, path: &'a str, access: Access) -> BoxFuture<'a, Result<FilePath, EnvError>> {
-        let path = with_slashes(path).into_owned();
-        self.run(move |files| resolve::resolve(files, &path, access))
+        self.look(move |files| resolve::resolve(files, &with_slashes(path), access))
     }
 
     fn metadata<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Metadata>, EnvError>> {
-        let path = path.clone();
-        self.run(move |files| files.metadata(&path))
+        self.look(|files| files.metadata(path))
     }
 
     fn read<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<u8>, EnvError>> {
-        let path = path.clone();
-        self.run(move |files| files.read(&path))
+        self.look(|files| files.read(path))
     }
 
     fn read_existing<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Vec<u8>>, EnvError>> {
-        let path = path.clone();
-        self.run(move |files| files.read_existing(&path))
+        self.look(|files| files.read_existing(path))
     }
 
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {

@@ -163,22 +163,40 @@ impl RootFiles {
 
     /// Reads a file of at most [`WHOLE_FILE_BYTES_MAX`] bytes.
     pub(crate) fn read(&self, path: &FilePath) -> Result<Vec<u8>, EnvError> {
-        let file = self.open_file(path)?;
+        self.read_opened(path, &self.open_file(path)?)
+    }
+
+    /// Reads a file as [`read`](Self::read) does; `None` if nothing exists at `path`.
+    pub(crate) fn read_existing(&self, path: &FilePath) -> Result<Option<Vec<u8>>, EnvError> {
+        match self.open_existing(path)? {
+            Some(file) => self.read_opened(path, &file).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Opens a file to be read; `None` if nothing exists at `path`.
+    fn open_existing(&self, path: &FilePath) -> Result<Option<File>, EnvError> {
+        match self.directory.symlink_metadata(on_disk(path)) {
+            Ok(found) if found.is_file() => return self.open_looked_at(path, found.file_type()).map(Some),
+            Ok(_) => {}
+            Err(error) if is_absence(&error) => return Ok(None),
+            Err(error) => return Err(describe(path.as_str(), &error)),
+        }
+        match self.metadata(path)? {
+            None => Ok(None),
+            Some(found) if found.kind == EntryKind::Directory => Err(EnvError::IsDirectory { path: path.to_string() }),
+            Some(_) => self.open_file(path).map(Some),
+        }
+    }
+
+    /// Reads the rest of an open file of at most [`WHOLE_FILE_BYTES_MAX`] bytes.
+    pub(crate) fn read_opened(&self, path: &FilePath, file: &File) -> Result<Vec<u8>, EnvError> {
         let failed = |error| describe(path.as_str(), &error);
         let n_bytes = file.metadata().map_err(failed)?.len();
         if n_bytes > WHOLE_FILE_BYTES_MAX {
             return Err(too_large(path.as_str(), n_bytes));
         }
         read_up_to(file, bytes_to_read(n_bytes)).map_err(failed)
-    }
-
-    /// Reads a file as [`read`](Self::read) does; `None` if nothing exists at `path`.
-    pub(crate) fn read_existing(&self, path: &FilePath) -> Result<Option<Vec<u8>>, EnvError> {
-        match self.metadata(path)? {
-            None => Ok(None),
-            Some(found) if found.kind == EntryKind::Directory => Err(EnvError::IsDirectory { path: path.to_string() }),
-            Some(_) => self.read(path).map(Some),
-        }
     }
 
     /// Changes a file if it has the expected content and `may_change` returns true. The new content is prepared before
@@ -241,9 +259,15 @@ impl RootFiles {
 
     /// Opens a regular file for reading.
     fn open_file(&self, path: &FilePath) -> Result<File, EnvError> {
+        let found = self.directory.symlink_metadata(on_disk(path)).map_err(|error| self.describe_at(path, &error))?;
+        self.open_looked_at(path, found.file_type())
+    }
+
+    /// Opens what had the type `found` just now.
+    fn open_looked_at(&self, path: &FilePath, found: FileType) -> Result<File, EnvError> {
         let failed = |error| self.describe_at(path, &error);
         // Checked before opening, because opening a device can have an effect.
-        refuse_unless_file(path, self.directory.symlink_metadata(on_disk(path)).map_err(failed)?.file_type())?;
+        refuse_unless_file(path, found)?;
         let file = self.directory.open_with(on_disk(path), &reading()).map_err(failed)?;
         refuse_unless_file(path, file.metadata().map_err(failed)?.file_type())?;
         Ok(file)
@@ -271,12 +295,15 @@ impl RootFiles {
                 self.directory.symlink_metadata(on_disk(above)).is_err_and(|error| is_absence(&error))
             };
             let missing = std::iter::successors(Some(parent.clone()), FilePath::parent).take_while(is_missing);
-            self.note_made(missing).map_err(failed)?;
-            self.directory.create_dir_all(on_disk(&parent)).map_err(|error| self.blocked(path, &error))?;
+            let missing: Vec<_> = missing.collect();
+            if !missing.is_empty() {
+                self.note_made(missing).map_err(failed)?;
+                self.directory.create_dir_all(on_disk(&parent)).map_err(|error| self.blocked(path, &error))?;
+            }
         }
         // One handle for all following calls, so that they use the same directory.
         let directory = parent;
-        let parent = self.directory.open_dir(on_disk(&directory)).map_err(failed)?;
+        let parent = self.directory.open_dir(on_disk(&directory)).map_err(|error| self.blocked(path, &error))?;
         self.sweep_once(directory.clone(), &parent);
         #[cfg(unix)]
         if before.is_some() {

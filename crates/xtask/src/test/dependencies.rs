@@ -16,7 +16,7 @@ use crate::progress::say;
 use crate::repo::{PURE_CRATES, Repo};
 
 /// Maximum number of packages in Cargo.lock. A change that needs more raises the number, where a reviewer sees it.
-const LOCKED_PACKAGES_MAX: usize = 414;
+const LOCKED_PACKAGES_MAX: usize = 416;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let policy = Policy::read(context.repo)?;
