@@ -25,9 +25,15 @@ pub(super) struct Layout {
 }
 
 impl LineLog {
-    /// Returns the layout without numbers of lines.
-    pub(super) fn unnumbered_layout(&self) -> Layout {
-        let tokens = self.sequence.tokens_shown(&|_| true);
+    /// Returns the layout without numbers of lines, and with one line for several ones next to each other that no change
+    /// touched.
+    pub(super) fn short_layout(&self) -> Layout {
+        let mut was_untouched = false;
+        let is_kept = |&token: &TokenIx| {
+            let is_untouched = self.sequence.token(token).is_untouched();
+            !(std::mem::replace(&mut was_untouched, is_untouched) && is_untouched)
+        };
+        let tokens = self.sequence.iter().filter(is_kept).collect();
         Layout { tokens, settled_before: Vec::new(), visible_before: Vec::new() }
     }
 

@@ -228,6 +228,9 @@ impl LineLog {
 
     fn is_text_in(&self, view: View, text: Option<&[u8]>) -> bool {
         match text {
+            Some(text) if let (View::Base, Some(base)) = (view, self.sequence.base()) => {
+                base.len() == text.len() && same_bytes(base.as_bytes(), text)
+            }
             Some(text) => self.exists_in(view) && self.reads_as(&self.tokens_in(view), text),
             None => !self.exists_in(view),
         }

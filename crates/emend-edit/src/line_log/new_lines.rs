@@ -23,12 +23,13 @@ impl LineLog {
     /// Returns `None` if all lines are needed: a token has no line ending, or the text changed nearly everywhere.
     pub(super) fn changed_lines<'a>(&self, tokens: &[TokenIx], text: &'a str) -> Option<NewLines<'a>> {
         let (sequence, bytes) = (&self.sequence, text.as_bytes());
-        if tokens.iter().any(|&token| sequence.is_bare_at(sequence.range(token).end)) {
-            return None;
-        }
+        let is_bare = |token: TokenIx| sequence.is_bare_at(sequence.range(token).end);
         let (mut first, mut start) = (0, 0);
         while let Some(&token) = tokens.get(first) {
             let line = sequence.text(token).as_bytes();
+            if is_bare(token) {
+                return None;
+            }
             // A CR at the end of a token is not the CR of a CRLF.
             let is_same = bytes.get(start..start + line.len()).is_some_and(|new| same_bytes(new, line));
             if !is_same || line.ends_with(b"\r") && bytes.get(start + line.len()) == Some(&b'\n') {
@@ -39,6 +40,9 @@ impl LineLog {
         let (mut last, mut end) = (tokens.len(), text.len());
         while last > first {
             let line = sequence.text(tokens[last - 1]).as_bytes();
+            if is_bare(tokens[last - 1]) {
+                return None;
+            }
             let Some(at) = end.checked_sub(line.len()).filter(|&at| at >= start) else { break };
             let begins_line = match at.checked_sub(1).map(|before| bytes[before]) {
                 None | Some(b'\n') => true,
@@ -49,6 +53,9 @@ impl LineLog {
                 break;
             }
             (last, end) = (last - 1, at);
+        }
+        if tokens[first..last].iter().any(|&token| is_bare(token)) {
+            return None;
         }
         let below = &tokens[last..tokens.len().min(last + LINES_BELOW)];
         let (last, end) =

@@ -96,7 +96,7 @@ impl LineLog {
     /// Returns the number of [`hunks`](Self::hunks), without building them.
     #[must_use]
     pub fn n_hunks(&self, query: &HunkQuery<'_>) -> usize {
-        let layout = self.unnumbered_layout();
+        let layout = self.short_layout();
         let of_status = |&status: &Status| {
             let chosen = self.chosen(status, query);
             let spans = self.spans(&layout, &chosen).into_iter();

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::line_log::types::{BASE, ChangeIx};
-use crate::text::split_lines;
+use crate::text::line_ends;
 
 /// Index of a token in the arena, in order of creation.
 pub(super) type TokenIx = u32;
@@ -26,6 +26,7 @@ pub(super) struct Token {
 
 impl Token {
     /// Returns whether no change has touched the line. Every view shows it then.
+    #[inline(always)]
     pub(super) fn is_untouched(&self) -> bool {
         self.inserted_by == BASE && self.deletions == 0
     }
@@ -51,6 +52,8 @@ pub(super) struct Flip {
 #[derive(Debug)]
 pub(super) struct Sequence {
     text: String,
+    /// Size in bytes of the base text at the start of `text`; 0 if its lines are elsewhere.
+    base_bytes: usize,
     tokens: Vec<Token>,
     /// The changes that deleted a line, for each line that any deleted.
     deletions: Vec<Vec<ChangeIx>>,
@@ -70,7 +73,7 @@ impl Clone for Sequence {
         let mut tokens = Vec::with_capacity(self.tokens.len() + EDIT_TOKENS);
         tokens.extend_from_slice(&self.tokens);
         let (deletions, chunks, order) = (self.deletions.clone(), self.chunks.clone(), self.order.clone());
-        Self { text, tokens, deletions, chunks, order }
+        Self { text, base_bytes: self.base_bytes, tokens, deletions, chunks, order }
     }
 }
 
@@ -82,7 +85,7 @@ const EDIT_TOKENS: usize = 256;
 impl Sequence {
     pub(super) fn new() -> Self {
         let (tokens, deletions) = (Vec::new(), Vec::new());
-        Self { text: String::new(), tokens, deletions, chunks: vec![Chunk::default()], order: vec![0] }
+        Self { text: String::new(), base_bytes: 0, tokens, deletions, chunks: vec![Chunk::default()], order: vec![0] }
     }
 
     /// Returns the lines of a text.
@@ -90,10 +93,10 @@ impl Sequence {
         let mut sequence = Self::new();
         sequence.text.reserve(text.len() + EDIT_BYTES);
         sequence.text.push_str(text);
-        let (lines, mut start) = (split_lines(text), 0);
-        sequence.tokens.reserve_exact(lines.len() + EDIT_TOKENS);
-        for line in lines {
-            let end = start + line.len();
+        sequence.base_bytes = text.len();
+        sequence.tokens.reserve_exact(memchr::memchr_iter(b'\n', text.as_bytes()).count() + EDIT_TOKENS);
+        let mut start = 0;
+        for end in line_ends(text) {
             sequence.push(start..end, BASE, 0);
             start = end;
         }
@@ -120,6 +123,7 @@ impl Sequence {
         self.tokens.len()
     }
 
+    #[inline(always)]
     pub(super) fn token(&self, ix: TokenIx) -> &Token {
         &self.tokens[ix as usize]
     }
@@ -129,6 +133,7 @@ impl Sequence {
     }
 
     /// Returns the place of a line in [`slice`](Self::slice). Lines of one write are next to each other.
+    #[inline(always)]
     pub(super) fn range(&self, ix: TokenIx) -> Range<usize> {
         let token = self.token(ix);
         token.start..token.end
@@ -152,12 +157,18 @@ impl Sequence {
         &mut self.deletions[*at as usize - 1]
     }
 
+    /// Returns the base text, if it is in one piece.
+    pub(super) fn base(&self) -> Option<&str> {
+        (self.base_bytes > 0).then(|| &self.text[..self.base_bytes])
+    }
+
     /// Returns the text of lines that are next to each other.
     pub(super) fn slice(&self, range: Range<usize>) -> &str {
         &self.text[range]
     }
 
     /// Returns whether a line ends at this place of [`slice`](Self::slice) without a line ending.
+    #[inline(always)]
     pub(super) fn is_bare_at(&self, end: usize) -> bool {
         !end.checked_sub(1).is_some_and(|last| matches!(self.text.as_bytes()[last], b'\n' | b'\r'))
     }
@@ -208,10 +219,12 @@ impl Sequence {
         let mut added = Vec::new();
         for (index, part) in tokens.chunks(size).enumerate() {
             let id = if index == 0 { chunk } else { self.chunks.len() as u32 };
+            let mut n_visible = 0;
             for &token in part {
-                self.tokens[token as usize].chunk = id;
+                let token = &mut self.tokens[token as usize];
+                token.chunk = id;
+                n_visible += usize::from(token.visible);
             }
-            let n_visible = part.iter().filter(|&&token| self.tokens[token as usize].visible).count();
             let piece = Chunk { tokens: part.to_vec(), n_visible, rank };
             if index == 0 {
                 self.chunks[chunk as usize] = piece;

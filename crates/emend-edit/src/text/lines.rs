@@ -24,7 +24,7 @@ pub fn split_lines(text: &str) -> Vec<&str> {
 /// Returns the offset after each line.
 ///
 /// One search over the whole text is used: a separate search for each line takes three times as long.
-fn line_ends(text: &str) -> impl Iterator<Item = usize> {
+pub(crate) fn line_ends(text: &str) -> impl Iterator<Item = usize> {
     let bytes = text.as_bytes();
     // The LF of a CRLF ends the line, not its CR.
     let ends_line = move |at: &usize| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n');
