@@ -169,3 +169,48 @@ fn an_edit_of_the_user_leaves_edits_of_neighbouring_lines_alone() {
         assert_eq!(merged(base, user, agent), expected, "{base:?} {user:?} {agent:?}");
     }
 }
+
+#[test]
+fn decisions_on_runs_are_those_on_their_edits_and_in_their_files() {
+    let world = World::new("//- a.txt\none\n//- b.txt\nbee\n//- c.txt\nsea\n", Mode::Staged);
+    world.agent("a.txt", Some("ONE\n")).unwrap();
+    let first = world.workspace.last_run();
+    world.workspace.begin_run();
+    world.agent("b.txt", Some("BEE\n")).unwrap();
+    let second = world.workspace.last_run();
+    world.user("c.txt", "sea\nmine\n");
+    world.user("b.txt", "BEE\nmine\n");
+    block_on(world.workspace.reject_all(None)).unwrap();
+    let files = |told: Option<String>| -> Vec<String> {
+        let lines = told.iter().flat_map(|told| told.lines()).filter(|line| line.contains(".txt: "));
+        lines.map(str::to_owned).collect()
+    };
+    let on_runs = |runs: &[u64]| files(world.workspace.decisions_on_runs_since(0, runs));
+    let (a, b) =
+        ("a.txt: rejected 1 edit", "b.txt: rejected 1 edit, edited lines by hand (+1 -0), read the file again");
+    let c = "c.txt: edited lines by hand (+1 -0), read the file again";
+    assert_eq!(on_runs(&[first]), [a]);
+    assert_eq!(on_runs(&[second]), [b]);
+    assert_eq!(on_runs(&[first, second]), [a, b]);
+    assert_eq!(world.workspace.decisions_on_runs_since(0, &[]), None);
+    assert_eq!(files(world.workspace.decisions_since(0)), [a, b, c]);
+}
+
+#[test]
+fn hunks_share_changes_if_one_is_a_part_of_the_other() {
+    let world = World::new("//- a.txt\none\ntwo\nthree\nfour\nfive\n//- b.txt\nbee\n", Mode::Staged);
+    world.agent_all(&[("a.txt", Some("ONE\ntwo\nthree\nfour\nFIVE\n")), ("b.txt", Some("BEE\n"))]).unwrap();
+    let of_first_run = world.workspace.last_run();
+    world.workspace.begin_run();
+    world.agent("a.txt", Some("ONE\nTWO\nthree\nfour\nFIVE\n")).unwrap();
+    let [both, fifth, other] = world.ids().try_into().unwrap();
+    let part = world.workspace.review_of(Some(&[of_first_run])).files[0].hunks[0].id.clone();
+    assert_ne!(part, both);
+    let share = |one: &str, two: &str| [world.workspace.share_changes(one, two), world.workspace.share_changes(two, one)];
+    assert_eq!(share(&both, &both), [true, true]);
+    assert_eq!(share(&both, &part), [true, true]);
+    assert_eq!(share(&fifth, &part), [false, false]);
+    // The first changes of two files have the same number.
+    assert_eq!(share(&other, &part), [false, false]);
+    assert_eq!(share(&both, "unknown"), [false, false]);
+}
