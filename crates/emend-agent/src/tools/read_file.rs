@@ -85,7 +85,8 @@ impl Tool for ReadFile {
 }
 
 fn show(view: &FileView, offset: usize, limit: usize, names: &ToolNames) -> Result<ToolOutput, ToolError> {
-    let n_lines = split_lines(&view.text).len();
+    let lines = split_lines(&view.text);
+    let n_lines = lines.len();
     if offset > n_lines.max(1) {
         let parameter = names.param("read_file", "offset");
         return Err(ToolError::new(
@@ -94,16 +95,16 @@ fn show(view: &FileView, offset: usize, limit: usize, names: &ToolNames) -> Resu
         ));
     }
     let last = n_lines.min(offset.saturating_sub(1).saturating_add(limit));
-    Ok(ToolOutput::new(text_of(view, offset - 1..last, names), data_of(view, offset - 1..last)))
+    let shown = offset - 1..last;
+    Ok(ToolOutput::new(text_of(view, &lines, shown.clone(), names), data_of(view, &lines, shown)))
 }
 
-/// Writes a range of lines (from 0) as the model sees them, below a line that names the file.
-pub(super) fn text_of(view: &FileView, shown: Range<usize>, names: &ToolNames) -> String {
-    let lines = split_lines(&view.text);
+/// Writes a range (from 0) of the file's lines as the model sees them, below a line that names the file.
+pub(super) fn text_of(view: &FileView, lines: &[&str], shown: Range<usize>, names: &ToolNames) -> String {
     let (n_lines, offset, last) = (lines.len(), shown.start + 1, shown.end);
     let range = if n_lines == 0 { "empty file".to_owned() } else { format!("lines {offset}-{last} of {n_lines}") };
     let mut text = format!("[{} | version {} | {} | {range}", view.path, view.version, view.hash);
-    if lines.iter().any(|line| split_eol(line).1 == "\r\n") {
+    if view.text.contains("\r\n") {
         text.push_str(" | CRLF line endings");
     }
     if lines.last().is_some_and(|line| split_eol(line).1.is_empty()) {
@@ -126,8 +127,7 @@ pub(super) fn text_of(view: &FileView, shown: Range<usize>, names: &ToolNames) -
 }
 
 /// Returns the same range as JSON.
-pub(super) fn data_of(view: &FileView, shown: Range<usize>) -> Value {
-    let lines = split_lines(&view.text);
+pub(super) fn data_of(view: &FileView, lines: &[&str], shown: Range<usize>) -> Value {
     json!({
         "file_path": view.path,
         "version": view.version,

@@ -114,7 +114,10 @@ async fn read(context: &ToolContext, path: &str, chars_max: usize) -> Result<Opt
         (overhead <= chars_max && (n_shown > 0 || lines.is_empty())).then_some(0..n_shown)
     };
     let view = context.workspace.read_if(&context.reads, path, fits).await?;
-    Ok(view.map(|view| (text_of(&view, 0..n_shown, &context.names), data_of(&view, 0..n_shown))))
+    Ok(view.map(|view| {
+        let lines = split_lines(&view.text);
+        (text_of(&view, &lines, 0..n_shown, &context.names), data_of(&view, &lines, 0..n_shown))
+    }))
 }
 
 /// Returns the requested files in their order, each once.
