@@ -206,7 +206,8 @@ fn hunks_share_changes_if_one_is_a_part_of_the_other() {
     let [both, fifth, other] = world.ids().try_into().unwrap();
     let part = world.workspace.review_of(Some(&[of_first_run])).files[0].hunks[0].id.clone();
     assert_ne!(part, both);
-    let share = |one: &str, two: &str| [world.workspace.share_changes(one, two), world.workspace.share_changes(two, one)];
+    let share =
+        |one: &str, two: &str| [world.workspace.share_changes(one, two), world.workspace.share_changes(two, one)];
     assert_eq!(share(&both, &both), [true, true]);
     assert_eq!(share(&both, &part), [true, true]);
     assert_eq!(share(&fifth, &part), [false, false]);
