@@ -423,14 +423,16 @@ impl ExecutionEnvironment for LocalEnvironment {
             mark: self.keeper.as_ref().or(shared).map(LocalKeeper::mark),
             sandbox: self.sandbox.as_ref(),
         };
-        let Some((scratch, original)) = self.scratch.as_ref().zip(self.original.as_ref()) else {
-            return Box::pin(process::exec(&self.processes, options, command, output, cancel));
-        };
-        let mut here = command.clone();
-        for root in [original.root(), &original.real_root().to_string_lossy()] {
-            here.command = scratch.command(root, &here.command);
+        // The command of a copy names the copy's directory.
+        #[cfg(unix)]
+        if let Some((scratch, original)) = self.scratch.as_ref().zip(self.original.as_ref()) {
+            let mut here = command.clone();
+            for root in [original.root(), &original.real_root().to_string_lossy()] {
+                here.command = scratch.command(root, &here.command);
+            }
+            return Box::pin(async move { process::exec(&self.processes, options, &here, output, cancel).await });
         }
-        Box::pin(async move { process::exec(&self.processes, options, &here, output, cancel).await })
+        Box::pin(process::exec(&self.processes, options, command, output, cancel))
     }
 
     #[cfg(feature = "shell")]

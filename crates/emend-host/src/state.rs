@@ -163,7 +163,6 @@ impl StateDir {
     }
 
     /// Returns whether this is the state for a reader, which holds no lock.
-    #[cfg(unix)]
     pub(crate) fn is_for_reading(&self) -> bool {
         self.lock.is_none()
     }

@@ -14,6 +14,7 @@ mod root;
 mod sync;
 pub(crate) mod temp_files;
 
+#[cfg(unix)]
 pub(crate) use append::append;
 pub(crate) use attributes::Attributes;
 #[cfg(unix)]

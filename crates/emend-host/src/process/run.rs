@@ -114,7 +114,7 @@ pub(crate) async fn exec(
 /// The error of `work`, or `Io` if there is no thread for it.
 pub(crate) async fn supervise(
     processes: &Processes,
-    work: impl FnOnce(&Channel) -> End + Send + 'static,
+    work: impl FnOnce(&Arc<Channel>) -> End + Send + 'static,
     stop: impl Sized,
     command: &Command,
     (output, cancel): (&dyn OutputSink, &CancelToken),
