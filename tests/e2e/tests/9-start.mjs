@@ -4,7 +4,12 @@ import { App, openApp, openSample } from "../app.mjs";
 import { readZip, zipOf } from "../archive.mjs";
 
 async function downloaded(page, act) {
-  const [download] = await Promise.all([page.waitForEvent("download"), act()]);
+  // The time of `act` does not count, and its failure is the one to report.
+  const offered = page.waitForEvent("download", { timeout: 0 });
+  offered.catch(() => undefined);
+  await act();
+  const late = new Promise((_, fail) => setTimeout(fail, 15_000, new Error("no download within 15 s")).unref());
+  const download = await Promise.race([offered, late]);
   const chunks = [];
   for await (const chunk of await download.createReadStream()) chunks.push(chunk);
   return { name: download.suggestedFilename(), bytes: Buffer.concat(chunks) };
