@@ -183,6 +183,9 @@ pub(super) struct Places<'a> {
     restores_deleted: bool,
     /// Whether something can come in the place of a directory that was removed since, such as with the last file in it.
     over_removed_directories: bool,
+    /// Directories that were there when the undo began. Something can come in their place when line logs have removed them
+    /// with the last file in them.
+    gave_way: Option<&'a BTreeSet<FilePath>>,
     /// Whether an earlier process was killed during the same undo or redo. It may have removed the state to replace, and not
     /// yet created the one to restore.
     resumes: bool,
@@ -190,7 +193,9 @@ pub(super) struct Places<'a> {
 
 impl<'a> Places<'a> {
     pub(super) fn of(files: &'a RootFiles, aside: &'a Aside) -> Self {
-        Self { files, aside, last: None, restores_deleted: false, over_removed_directories: false, resumes: false }
+        let (last, gave_way) = (None, None);
+        let (restores_deleted, over_removed_directories, resumes) = (false, false, false);
+        Self { files, aside, last, restores_deleted, over_removed_directories, gave_way, resumes }
     }
 
     /// Returns these places for an undo that may restore files that were deleted since.
@@ -203,9 +208,18 @@ impl<'a> Places<'a> {
         Self { over_removed_directories: true, ..self }
     }
 
+    /// Returns these places for an undo that began with these directories.
+    pub(super) fn giving_way(self, directories: &'a BTreeSet<FilePath>) -> Self {
+        Self { gave_way: Some(directories), ..self }
+    }
+
     /// Returns these places for an undo or redo that may have been interrupted.
     pub(super) fn resuming(self, resumes: bool) -> Self {
         Self { resumes, ..self }
+    }
+
+    fn has_given_way(&self, path: &FilePath) -> bool {
+        self.gave_way.is_some_and(|directories| directories.contains(path))
     }
 
     /// Returns the mode bits of a path; `None` if nothing is there.
@@ -249,6 +263,7 @@ impl<'a> Places<'a> {
                     Switched::Done
                 }
                 (from, Some(_)) if self.over_removed_directories && is_directory(from) => Switched::Done,
+                (from, Some(_)) if is_directory(from) && self.has_given_way(switch.path) => Switched::Done,
                 (Some(_), Some(_)) => Switched::LeftAlone,
             });
         };

@@ -9,7 +9,7 @@ use emend_llm::Clock as _;
 
 use super::modes::mode_at;
 use super::node::{Change, is_directory};
-use super::record::{Line, Record, SwitchedEdits, Switching, Undone, UndoneMode};
+use super::record::{Line, Record, State, SwitchedEdits, Switching, Undone, UndoneMode};
 use super::restore::{Places, Switch, Switched, backwards, restore, separate};
 use super::{Keeper, Loaded, names};
 use crate::clock::SystemClock;
@@ -118,6 +118,9 @@ impl Loaded {
         }
         // The changes of a killed process are not known, so each path counts as begun.
         let resumes = self.undoing.is_none();
+        let begun = self.record.undoing(&commands).filter(|_| step != UndoStep::BeforeLogs);
+        let was_directory = |(path, found): &State| is_directory(found.as_ref()).then(|| path.clone());
+        let gave_way = begun.into_iter().flat_map(|begun| &begun.states).filter_map(was_directory).collect();
         let mut outcome = Outcome::default();
         for &number in &commands {
             let Some(recorded) = self.record.commands.get(number) else { continue };
@@ -169,6 +172,7 @@ impl Loaded {
             };
             let live = || recorded.changes.iter().filter(|change| recorded.is_live(&change.path));
             let places = Places::of(files, &self.aside).restoring_deleted(*restores_deleted).resuming(resumes);
+            let places = places.giving_way(&gave_way);
             if step == UndoStep::BeforeLogs {
                 let linked: Vec<Switch<'_>> =
                     live().filter(|change| is_logged(change) && !is_due(change)).map(backwards).collect();

@@ -318,6 +318,27 @@ fn a_directory_with_a_file_of_the_user_does_not_give_way() {
 }
 
 #[test]
+fn a_text_comes_back_in_the_place_of_a_directory_in_which_a_text_was_edited() {
+    let directory = || shell("rm a.txt; mkdir a.txt; printf 'in\\nx\\n' > a.txt/in");
+    for calls in [
+        vec![directory(), edited("a.txt/in", "in", "IN")],
+        vec![edited("a.txt", "two", "TWO"), directory(), edited("a.txt/in", "in", "IN")],
+        vec![edited("a.txt", "two", "TWO"), directory(), edited("a.txt/in", "in", "IN"), moved("a.txt/in", "a.txt/on")],
+    ] {
+        let project = project();
+        let before = project.tree();
+        let open = project.open();
+        calls.iter().for_each(|one| call(&open, one));
+        let after = project.tree();
+        let undone = block_on(open.workspace.undo_runs(&runs(&open))).unwrap();
+        assert_eq!([undone.kept, undone.blocked, undone.refused].concat(), [], "{calls:?}");
+        assert_eq!(difference(&before, &project.tree()), None, "{calls:?}");
+        assert_eq!(block_on(open.workspace.redo_runs()).unwrap().kept, [], "{calls:?}");
+        assert_eq!(difference(&after, &project.tree()), None, "{calls:?}");
+    }
+}
+
+#[test]
 fn a_file_of_the_user_in_the_place_of_a_directory_stays() {
     let project = project();
     let open = project.open();
