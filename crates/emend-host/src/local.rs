@@ -292,11 +292,13 @@ impl ExecutionEnvironment for LocalEnvironment {
     }
 
     fn read<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<u8>, EnvError>> {
-        self.look(|files| files.read(path))
+        let path = path.clone();
+        self.run(move |files| files.read(&path))
     }
 
     fn read_existing<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Vec<u8>>, EnvError>> {
-        self.look(|files| files.read_existing(path))
+        let path = path.clone();
+        self.run(move |files| files.read_existing(&path))
     }
 
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {

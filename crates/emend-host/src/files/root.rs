@@ -190,7 +190,7 @@ impl RootFiles {
     }
 
     /// Reads the rest of an open file of at most [`WHOLE_FILE_BYTES_MAX`] bytes.
-    pub(crate) fn read_opened(&self, path: &FilePath, file: &File) -> Result<Vec<u8>, EnvError> {
+    fn read_opened(&self, path: &FilePath, file: &File) -> Result<Vec<u8>, EnvError> {
         let failed = |error| describe(path.as_str(), &error);
         let n_bytes = file.metadata().map_err(failed)?.len();
         if n_bytes > WHOLE_FILE_BYTES_MAX {
