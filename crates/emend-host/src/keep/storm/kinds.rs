@@ -169,7 +169,9 @@ fn check(is_hard: bool, of_few: bool) {
             }
         }
     }
-    println!("{n_seeds} seeds, few paths: {of_few}: {n_done} of {n_calls} calls were made; seeds with open faults: {still_open:?}");
+    println!(
+        "{n_seeds} seeds, few paths: {of_few}: {n_done} of {n_calls} calls were made; seeds with open faults: {still_open:?}"
+    );
     let expected = OPEN
         .iter()
         .filter(|(of_hard, seed)| of_few && *of_hard == is_hard && only.map_or(*seed <= n_seeds, |only| *seed == only));
