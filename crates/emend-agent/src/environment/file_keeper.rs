@@ -118,10 +118,13 @@ pub struct KeptUndo {
     /// been noted for an edit that was then refused.
     #[cfg(not(target_family = "wasm"))]
     pub edited: BTreeMap<FilePath, BTreeSet<u64>>,
-    /// Run and time, in milliseconds since 1970, of the first change of each text whose line log has put the text of before
-    /// the runs there. Known in the last step of a hard rollback.
+    /// Run and time, in milliseconds since 1970, of the first of these changes of each. Known in the last step.
     #[cfg(not(target_family = "wasm"))]
     pub first_edits: BTreeMap<FilePath, (u64, u64)>,
+    /// The texts from before the first of these changes of those files that commands of the runs changed, too, in ways that
+    /// no line log holds. Known in the last step.
+    #[cfg(not(target_family = "wasm"))]
+    pub bases: BTreeMap<FilePath, String>,
     /// Those of them that the line logs left as they are. Known after the first step.
     pub left: BTreeSet<FilePath>,
     /// Whether a path that was deleted after the runs comes back.

@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-use emend_edit::line_log::{ChangeId, ChangeOp, LineLog, LoggedChange, Origin};
 #[cfg(not(target_family = "wasm"))]
-use emend_edit::line_log::{DependentsPolicy, LogEntry};
+use emend_edit::line_log::LogEntry;
+use emend_edit::line_log::{ChangeId, ChangeOp, LineLog, LoggedChange, Origin};
 
 #[cfg(not(target_family = "wasm"))]
 use super::state::Workspace;
@@ -32,15 +32,6 @@ pub(super) struct AroundLogs {
     pub(super) before: BTreeMap<FilePath, LineLog>,
 }
 
-/// A log from before the keeper's part of an undo.
-#[cfg(not(target_family = "wasm"))]
-pub(super) enum BeforeKeeper {
-    /// Without the runs, it has the text that the keeper has put there.
-    Settled(LineLog),
-    /// The keeper has removed the file, and the log knows that.
-    Removed(LineLog),
-}
-
 #[cfg(not(target_family = "wasm"))]
 impl Workspace {
     /// Returns the logs of these files that know their content on disk. No other log is read here: it would take the text of a
@@ -58,24 +49,14 @@ impl Workspace {
         logs
     }
 
-    /// Returns the log of a text that the keeper has removed, or to which it has given the text from before the runs.
-    pub(super) async fn log_before_keeper(
-        &self,
-        path: &FilePath,
-        runs: &[String],
-        around: &AroundLogs,
-    ) -> Option<BeforeKeeper> {
+    /// Returns the log of a text that the keeper has removed, which the log then knows.
+    pub(super) async fn log_of_removed(&self, path: &FilePath, around: &AroundLogs) -> Option<LineLog> {
         let mut log = around.before.get(path).filter(|_| !around.since.contains_key(path))?.clone();
-        let content = self.content_here(path).await.ok()?;
-        if content.is_none() {
-            log.mark_removed();
-            return Some(BeforeKeeper::Removed(log));
+        if self.content_here(path).await.ok()?.is_some() {
+            return None;
         }
-        let (kept, ids) = edits_to_take_back(&log, runs, None);
-        log.rollback(&ids, DependentsPolicy::OnlyThese, Origin::User, self.clock.now_ms()).ok()?;
-        let is_there = log.disk_text().as_deref().map(str::as_bytes) == content.as_deref();
-        log.mark_saved();
-        (is_there && kept.is_empty() && !ids.is_empty()).then_some(BeforeKeeper::Settled(log))
+        log.mark_removed();
+        Some(log)
     }
 }
 

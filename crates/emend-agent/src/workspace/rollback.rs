@@ -312,10 +312,7 @@ impl Workspace {
                     let is_left = |path: &&FilePath| !saved.contains(*path) || refused.contains(*path);
                     let left: Vec<FilePath> = paths.iter().filter(is_left).cloned().collect();
                     late = self.roll_back_in_turns((&left, &names), &mut kept, &mut rollback).await?;
-                    let state = self.state();
-                    let first = |path: &FilePath| first_edit(&state.files.get(path)?.log, &names);
-                    kept.first_edits =
-                        kept.logged.iter().filter_map(|path| Some((path.clone(), first(path)?))).collect();
+                    self.note_first_edits(&mut kept);
                 }
                 for file in rollback.files.iter_mut().filter(|file| refused.contains(&file.file_path)) {
                     (file.reverted, file.reverted_from_user, file.refused) = (0, 0, true);
@@ -364,6 +361,28 @@ impl Workspace {
             restored.retain(|path| !refused.contains(path));
         }
         Ok(restored)
+    }
+
+    /// Notes the first edit of each text in the runs of an undo, and the text before it if commands changed the file, too.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) fn note_first_edits(&self, kept: &mut KeptUndo) {
+        let names = run_names(&kept.runs);
+        let unlogged = self.keeper().map(|keeper| keeper.first_unlogged(&kept.runs)).unwrap_or_default();
+        let state = self.state();
+        for path in &kept.logged {
+            let Some(log) = state.files.get(path).map(|entry| &entry.log) else { continue };
+            let Some(first) = first_edit(log, &names) else { continue };
+            kept.first_edits.insert(path.clone(), first);
+            // A pending line of another run is not for the disk.
+            let is_pending = |change: LoggedChange| change.status == Status::Pending;
+            if unlogged.contains_key(path)
+                && !self.defers_saves
+                && !log.changes().any(is_pending)
+                && let Some(base) = log.proposal(&names).and_then(|proposal| proposal.base)
+            {
+                kept.bases.insert(path.clone(), base);
+            }
+        }
     }
 
     /// Returns whether a scoped rollback undoes the commands of its runs whole: it takes back all their hunks, and they changed
@@ -465,10 +484,9 @@ impl Workspace {
             let (mut files, mut logs) = self.plan(paths, names, true, &mut BTreeMap::new()).await?;
             self.refuse_below_files(&mut files, &mut logs, None).await?;
             let restored = set_of(restored.iter());
-            // A text that is gone says nothing of the statuses in its log.
-            let is_gone = |file: &RolledBackFile| file.texts.before.is_none() && file.reverted > 0;
+            // The text says nothing of the statuses in its log: it may be gone, or moved away and back.
             let is_settled = |file: &&RolledBackFile| {
-                restored.contains(&file.file_path) && file.texts.before == file.texts.after && !is_gone(file)
+                restored.contains(&file.file_path) && file.texts.before == file.texts.after && file.reverted == 0
             };
             let settled = set_of(files.iter().filter(is_settled).map(|file| &file.file_path));
             logs.retain(|(path, _)| !settled.contains(path));

@@ -10,8 +10,6 @@ use emend_edit::ContentHash;
 use emend_edit::line_log::{Action, ChangeId, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
 use emend_edit::size::compact_sort::set_of;
 
-#[cfg(not(target_family = "wasm"))]
-use super::around_logs::BeforeKeeper;
 use super::around_logs::{AroundLogs, edits_to_take_back};
 use super::error::WorkspaceError;
 use super::review::run_names;
@@ -183,6 +181,8 @@ impl Workspace {
         #[cfg(not(target_family = "wasm"))]
         let between = self.undo_in_turns(&mut kept, &mut undone).await.map_err(partly)?;
         kept.n_steps = self.state().done.len();
+        #[cfg(not(target_family = "wasm"))]
+        self.note_first_edits(&mut kept);
         let last = self.undo_kept(&kept, UndoStep::AfterLogs).await.map_err(|error| partly(error.into()))?;
         let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
         undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();
@@ -435,13 +435,8 @@ impl Workspace {
         let mut taken = TakenBack::default();
         for path in known.into_iter().filter(|known| path.is_none_or(|path| path == known)) {
             #[cfg(not(target_family = "wasm"))]
-            let (known_log, is_removed) = match self.log_before_keeper(&path, &runs, around).await {
-                Some(BeforeKeeper::Settled(log)) => {
-                    taken.undone.restored.push(path.clone());
-                    taken.logs.push((path, log));
-                    continue;
-                }
-                Some(BeforeKeeper::Removed(log)) => (Ok(log), true),
+            let (known_log, is_removed) = match self.log_of_removed(&path, around).await {
+                Some(log) => (Ok(log), true),
                 None => (self.log_to_switch(&path).await, false),
             };
             #[cfg(target_family = "wasm")]

@@ -119,6 +119,14 @@ impl From<&Entry> for Node {
 pub(super) type Marks = (u64, u64, i64);
 
 impl Node {
+    /// Returns the state of a text at a path that had the state `known`, with its mode bits.
+    pub(super) fn of_text(blob: Blob, known: &Self) -> Self {
+        let mode = if matches!(known.content, Content::Link(_)) { 0o644 } else { known.mode };
+        let content = Content::File { blob: Some(blob), is_text: true };
+        // Its time is the present one, as after an edit.
+        Self { content, mode, size: blob.len, modified: 0, inode: 0, links: 0, is_product: false }
+    }
+
     /// Returns the marks of a file whose content is not stored; `None` for everything else.
     pub(super) fn marks(&self) -> Option<Marks> {
         let is_apart = matches!(self.content, Content::File { blob: None, .. });

@@ -8,7 +8,7 @@ use emend_agent::environment::{FilePath, KeptRestored, KeptUndo, UndoStep};
 use emend_llm::Clock as _;
 
 use super::modes::mode_at;
-use super::node::{Change, is_directory};
+use super::node::{Change, Node, is_directory};
 use super::record::{Line, Record, State, SwitchedEdits, Switching, Undone, UndoneMode};
 use super::restore::{Places, Switch, Switched, backwards, restore, separate};
 use super::{Keeper, Loaded, names};
@@ -97,12 +97,8 @@ impl Loaded {
         begun.filter(is_meant).cloned().unwrap_or_else(|| self.record.commands_to_undo(runs, !logged.is_empty()))
     }
 
-    pub(super) fn undo(
-        &mut self,
-        files: &RootFiles,
-        KeptUndo { runs, logged, last_edits, edited, first_edits, left, restores_deleted, n_steps }: &KeptUndo,
-        step: UndoStep,
-    ) -> io::Result<KeptRestored> {
+    pub(super) fn undo(&mut self, files: &RootFiles, undo: &KeptUndo, step: UndoStep) -> io::Result<KeptRestored> {
+        let KeptUndo { runs, logged, last_edits, edited, first_edits, left, restores_deleted, n_steps, .. } = undo;
         let mut commands = self.commands_of(runs, logged);
         if step == UndoStep::BeforeLogs {
             if !commands.is_empty() && self.record.undoing(&commands).is_none() {
@@ -235,6 +231,12 @@ impl Loaded {
                 outcome.kept_modes.clear();
             }
             UndoStep::AfterLogs => {
+                // The logs may have removed their files before the directories beside these were removed.
+                let changes = commands.iter().filter_map(|&number| self.record.commands.get(number));
+                let is_made = |change: &&Change| change.before.is_none() && is_directory(change.after.as_ref());
+                let made = changes.flat_map(|recorded| &recorded.changes).filter(is_made).map(|change| &change.path);
+                made.chain(logged).for_each(|path| files.remove_made(path));
+                self.restore_missing(files, &commands, undo, &mut outcome)?;
                 // A text that stays as it is keeps its mode bits, too.
                 let restored = logged.difference(left).cloned().collect();
                 outcome.kept.extend(self.record.restore_modes(files, runs, &restored, (&self.at_start, edited))?);
@@ -246,15 +248,10 @@ impl Loaded {
                     let runs = runs.clone();
                     self.append(Line::SwitchedEdits(SwitchedEdits { runs, modes, is_on: false }))?;
                 }
-                // The logs may have removed their files before the directories beside these were removed.
-                let changes = commands.iter().filter_map(|&number| self.record.commands.get(number));
-                let is_made = |change: &&Change| change.before.is_none() && is_directory(change.after.as_ref());
-                let made = changes.flat_map(|recorded| &recorded.changes).filter(is_made).map(|change| &change.path);
-                made.chain(logged).for_each(|path| files.remove_made(path));
                 if !commands.is_empty() {
-                    let kept = outcome.left_alone().union(left).cloned().collect();
                     self.undoing = None;
                     let begun = self.record.undoing(&commands).cloned().unwrap_or_default();
+                    let kept = outcome.left_alone().union(left).cloned().collect();
                     let changes = self.changes_since(files, begun.states)?;
                     self.pack.sync()?;
                     let undone = Undone {
@@ -271,6 +268,48 @@ impl Loaded {
         Ok(outcome.shown())
     }
 
+    /// Restores the files that were there before the undone runs and when the undo began, and that the undo removed. The line
+    /// logs take a removal by the keeper for one by another program, and leave it in effect.
+    fn restore_missing(
+        &mut self,
+        files: &RootFiles,
+        commands: &[usize],
+        undo: &KeptUndo,
+        outcome: &mut Outcome,
+    ) -> io::Result<()> {
+        let Some(begun) = self.record.undoing(commands) else { return Ok(()) };
+        // The first change of each path, because the last command comes first.
+        let mut first: BTreeMap<&FilePath, (&Change, (u64, u64))> = BTreeMap::new();
+        for recorded in commands.iter().filter_map(|number| self.record.commands.get(*number)) {
+            let at = (recorded.run, recorded.at_ms);
+            first.extend(recorded.changes.iter().map(|change| (&change.path, (change, at))));
+        }
+        let is_file = |node: &&Node| !is_directory(Some(*node));
+        let mut missing = Vec::new();
+        for (path, begun) in &begun.states {
+            let Some(begun) = begun.as_ref().filter(is_file).filter(|_| is_missing(files, path)) else { continue };
+            if names::repository(path).is_some() || self.record.is_changed_later(commands, path) {
+                continue;
+            }
+            let change = first.get(path);
+            let edited = undo.first_edits.get(path).filter(|edited| change.is_none_or(|(_, at)| *edited <= at));
+            let before = match (edited, change) {
+                (Some(_), _) => match undo.bases.get(path) {
+                    Some(text) => self.pack.add(text.as_bytes())?.map(|blob| Node::of_text(blob, begun)),
+                    None => None,
+                },
+                (None, change) => change.and_then(|(change, _)| change.before.clone()),
+            };
+            missing.extend(before.filter(|node| is_file(&node)).map(|node| (path.clone(), node)));
+        }
+        let switches: Vec<Switch<'_>> =
+            missing.iter().map(|(path, node)| Switch { path, from: None, to: Some(node) }).collect();
+        let places = Places::of(files, &self.aside);
+        let outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "undo"))?;
+        outcome.take(&switches, &outcomes);
+        Ok(())
+    }
+
     /// Notes the directories that an undo of `commands` removes and in whose place line logs may put `texts`, so that they
     /// give way.
     fn let_give_way(&self, files: &RootFiles, commands: &[usize], texts: &BTreeSet<FilePath>) -> io::Result<()> {
@@ -283,6 +322,12 @@ impl Loaded {
         let directories = changes.flat_map(|recorded| &recorded.changes).filter(is_in_the_way);
         files.note_made(directories.map(|change| change.path.clone()))
     }
+}
+
+/// Returns whether nothing is at a path, but the directory above it is there.
+fn is_missing(files: &RootFiles, path: &FilePath) -> bool {
+    let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
+    !is_there(path) && path.parent().is_none_or(|above| above.is_root() || is_there(&above))
 }
 
 /// Returns the error of an undo or redo that may have changed some paths before.

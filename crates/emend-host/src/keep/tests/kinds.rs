@@ -108,6 +108,24 @@ fn a_file_that_tools_or_commands_replace_by_a_directory_comes_back() {
 }
 
 #[test]
+fn a_text_that_was_moved_and_made_binary_in_turn_comes_back() {
+    let binary = |path: &str| shell(&format!("rm -rf {path}; printf '9\\0' > {path}"));
+    for (from, to, text) in [("a.txt", "new", "two"), ("deep/er/c.txt", "new", "sea")] {
+        let [there, back] = [shell(&format!("mv -T {from} {to}")), shell(&format!("mv -T {to} {from}"))];
+        check(&[there.clone(), binary(from), back.clone(), edited(from, text, "agent")]);
+        check(&[there, back, binary(from)]);
+        let [there, back] = [moved(from, to), moved(to, from)];
+        check(&[there.clone(), binary(from), shell(&format!("mv -T {to} {from}")), edited(from, text, "agent")]);
+        check(&[there, back, binary(from)]);
+    }
+    check(&[
+        shell("rm -rf a.txt"),
+        ("write_file", json!({ "file_path": "a.txt/in", "content": "in\n" })),
+        binary("a.txt"),
+    ]);
+}
+
+#[test]
 fn a_directory_that_commands_replace_by_a_file_comes_back() {
     check(&[shell("mv deep shallow"), shell("mv a.txt deep")]);
     check(&[shell("echo x >> deep/er/c.txt"), shell("rm -r deep"), shell("echo file > deep")]);
