@@ -55,6 +55,7 @@ impl LeaseError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_family = "wasm"), derive(Serialize, serde::Deserialize))]
 struct Held {
     lease_id: u64,
     expires_at_ms: u64,
@@ -65,6 +66,7 @@ struct Held {
 
 /// The lease of one canvas.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_family = "wasm"), derive(Serialize, serde::Deserialize))]
 pub struct Lease {
     ttl_ms: u64,
     epoch: u64,
@@ -193,6 +195,25 @@ impl Lease {
         self.held = None;
         self.epoch += 1;
         self.epoch
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+impl Lease {
+    /// Replaces this lease by the one that the servers of a root share. `has_changes` tells whether this server has changed
+    /// its own lease since it was saved, and `n_preempts` how often its users have preempted since. They win in any case.
+    pub(super) fn take_in(&mut self, shared: Self, has_changes: bool, n_preempts: u64) {
+        let id = |lease: &Self| lease.held.map(|held| held.lease_id);
+        // Its holder has renewed it, or has checked it in.
+        let is_own =
+            has_changes && shared.epoch + n_preempts == self.epoch && shared.last_lease_id == self.last_lease_id;
+        let held = match shared.held {
+            _ if n_preempts > 0 => None,
+            held if is_own && (id(self).is_none() || id(self) == held.map(|held| held.lease_id)) => self.held,
+            held => held,
+        };
+        let last_lease_id = self.last_lease_id.max(shared.last_lease_id);
+        *self = Self { ttl_ms: self.ttl_ms, epoch: shared.epoch + n_preempts, last_lease_id, held };
     }
 }
 

@@ -9,14 +9,16 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
-#[cfg(not(target_family = "wasm"))]
-use emend_edit::line_log::LogEntry;
 use emend_edit::line_log::{ChangeId, ChangeOp, LineLog, LoggedChange, Origin};
+#[cfg(not(target_family = "wasm"))]
+use emend_edit::line_log::{LogEntry, Status};
 
+#[cfg(not(target_family = "wasm"))]
+use super::review::run_names;
 #[cfg(not(target_family = "wasm"))]
 use super::state::Workspace;
 #[cfg(not(target_family = "wasm"))]
-use crate::environment::FilePath;
+use crate::environment::{FilePath, KeptUndo};
 
 /// The keeper's part of an undo. In a browser there is none.
 #[derive(Default)]
@@ -57,6 +59,27 @@ impl Workspace {
         }
         log.mark_removed();
         Some(log)
+    }
+
+    /// Notes the first edit of each text in the runs of an undo, and the text before it if commands changed the file, too.
+    pub(super) fn note_first_edits(&self, kept: &mut KeptUndo) {
+        let names = run_names(&kept.runs);
+        let unlogged = self.keeper().map(|keeper| keeper.first_unlogged(&kept.runs)).unwrap_or_default();
+        let state = self.state();
+        for path in &kept.logged {
+            let Some(log) = state.files.get(path).map(|entry| &entry.log) else { continue };
+            let Some(first) = first_edit(log, &names) else { continue };
+            kept.first_edits.insert(path.clone(), first);
+            // A pending line of another run is not for the disk.
+            let is_pending = |change: LoggedChange| change.status == Status::Pending;
+            if unlogged.contains_key(path)
+                && !self.defers_saves
+                && !log.changes().any(is_pending)
+                && let Some(base) = log.proposal(&names).and_then(|proposal| proposal.base)
+            {
+                kept.bases.insert(path.clone(), base);
+            }
+        }
     }
 }
 
@@ -105,4 +128,16 @@ fn overwritten_by_user(log: &LineLog) -> BTreeSet<ChangeId> {
         overwritten.extend(log.changes().map(|change| change.id).filter(|id| *id < created.id));
     }
     overwritten
+}
+
+/// Returns the changes of the agent in runs.
+#[cfg(not(target_family = "wasm"))]
+pub(super) fn edits_of<'a>(log: &'a LineLog, runs: &'a [String]) -> impl Iterator<Item = LoggedChange> + use<'a> {
+    log.changes().filter(|change| change.origin == Origin::Agent && runs.contains(&change.meta.run))
+}
+
+/// Returns the run and the time of the first change of the agent in runs.
+#[cfg(not(target_family = "wasm"))]
+pub(super) fn first_edit(log: &LineLog, runs: &[String]) -> Option<(u64, u64)> {
+    edits_of(log, runs).filter_map(|change| Some((change.meta.run.parse().ok()?, change.meta.at_ms))).min()
 }

@@ -100,6 +100,29 @@ impl Workspace {
         }
     }
 
+    /// Waits for the canvas of other processes, and keeps it from changing until the turn ends, which saves it for them. `None`
+    /// if no others share the root.
+    ///
+    /// # Errors
+    ///
+    /// The root cannot be used now.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) async fn canvas_turn(&self) -> Result<Option<impl Drop>, WorkspaceError> {
+        match self.gate {
+            Some(_) => self.enter().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Saves the canvas for the other processes that share the root, if it has changed outside a turn. A failure is left for the
+    /// next turn.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) async fn share_canvas(&self) {
+        if !self.canvas.is_saved() {
+            let _ = self.refresh().await;
+        }
+    }
+
     /// Saves the line logs for the other processes that share the root.
     pub(super) fn share(&self) -> Result<(), WorkspaceError> {
         if !MAY_SHARE || self.gate.is_none() {
@@ -109,6 +132,8 @@ impl Workspace {
             let state = self.state();
             state.saved_revision == state.revision && state.saved.len() >= state.files.len()
         };
+        #[cfg(not(target_family = "wasm"))]
+        let is_saved = is_saved && self.canvas.is_saved();
         if is_saved {
             return Ok(());
         }

@@ -14,6 +14,8 @@ use emend_edit::size::compact_sort::set_of;
 use emend_llm::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+#[cfg(not(target_family = "wasm"))]
+use super::around_logs::{edits_of, first_edit};
 use super::bundle::{hash_of, hunk_name, patch_of};
 use super::decisions::refused;
 use super::review::{ReviewError, run_names};
@@ -363,28 +365,6 @@ impl Workspace {
         Ok(restored)
     }
 
-    /// Notes the first edit of each text in the runs of an undo, and the text before it if commands changed the file, too.
-    #[cfg(not(target_family = "wasm"))]
-    pub(super) fn note_first_edits(&self, kept: &mut KeptUndo) {
-        let names = run_names(&kept.runs);
-        let unlogged = self.keeper().map(|keeper| keeper.first_unlogged(&kept.runs)).unwrap_or_default();
-        let state = self.state();
-        for path in &kept.logged {
-            let Some(log) = state.files.get(path).map(|entry| &entry.log) else { continue };
-            let Some(first) = first_edit(log, &names) else { continue };
-            kept.first_edits.insert(path.clone(), first);
-            // A pending line of another run is not for the disk.
-            let is_pending = |change: LoggedChange| change.status == Status::Pending;
-            if unlogged.contains_key(path)
-                && !self.defers_saves
-                && !log.changes().any(is_pending)
-                && let Some(base) = log.proposal(&names).and_then(|proposal| proposal.base)
-            {
-                kept.bases.insert(path.clone(), base);
-            }
-        }
-    }
-
     /// Returns whether a scoped rollback undoes the commands of its runs whole: it takes back all their hunks, and they changed
     /// texts alone.
     #[cfg(not(target_family = "wasm"))]
@@ -530,18 +510,6 @@ impl Workspace {
 fn is_rolled_back_since(log: &LineLog, runs: &[String], time: (u64, u64)) -> bool {
     let is_on = |change: &LoggedChange| change.status.is_on();
     !edits_of(log, runs).any(|change| is_on(&change)) && first_edit(log, runs).is_some_and(|first| time < first)
-}
-
-/// Returns the changes of the agent in runs.
-#[cfg(not(target_family = "wasm"))]
-fn edits_of<'a>(log: &'a LineLog, runs: &'a [String]) -> impl Iterator<Item = LoggedChange> + use<'a> {
-    log.changes().filter(|change| change.origin == Origin::Agent && runs.contains(&change.meta.run))
-}
-
-/// Returns the run and the time of the first change of the agent in runs.
-#[cfg(not(target_family = "wasm"))]
-fn first_edit(log: &LineLog, runs: &[String]) -> Option<(u64, u64)> {
-    edits_of(log, runs).filter_map(|change| Some((change.meta.run.parse().ok()?, change.meta.at_ms))).min()
 }
 
 /// Returns the hunks of runs that are in effect.

@@ -12,6 +12,8 @@ use super::state::{Entry, State, Workspace};
 #[cfg(not(target_family = "wasm"))]
 use super::steps::RepeatedRollback;
 use super::steps::{Step, StepKind};
+#[cfg(not(target_family = "wasm"))]
+use crate::canvas::SavedCanvas;
 use crate::environment::{EnvError, FilePath};
 #[cfg(not(target_family = "wasm"))]
 use crate::environment::{FileKeeper, KeptInterrupted};
@@ -33,6 +35,10 @@ pub struct Snapshot {
     #[cfg(not(target_family = "wasm"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     repeated_rollback: Option<RepeatedRollback>,
+    /// The canvas of a root that several servers share.
+    #[cfg(not(target_family = "wasm"))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    canvas: Option<SavedCanvas>,
     /// Files that were about to be written: see [`Workspace::catch_up`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     expected: Vec<FilePath>,
@@ -207,6 +213,8 @@ impl Snapshot {
     /// Applies later changes, as [`SaveSnapshot::save`] gets them: their files replace those of the same path.
     pub fn apply(&mut self, changes: Self) {
         let mut files = std::mem::take(&mut self.files);
+        #[cfg(not(target_family = "wasm"))]
+        let changes = Self { canvas: changes.canvas.clone().or(self.canvas.take()), ..changes };
         *self = changes;
         files.append(&mut self.files);
         self.files = files;
@@ -229,6 +237,8 @@ impl Snapshot {
             undone: state.undone.clone(),
             #[cfg(not(target_family = "wasm"))]
             repeated_rollback: state.repeated_rollback.clone(),
+            #[cfg(not(target_family = "wasm"))]
+            canvas: None,
             expected: expected.logs.iter().filter(|file| !file.waits).map(|file| file.path.clone()).collect(),
             step: expected.step.cloned(),
         };
@@ -295,7 +305,14 @@ impl Workspace {
         let Some(saver) = self.saver.as_ref().filter(|_| MAY_SAVE) else { return Ok(()) };
         let mut state = self.state();
         let is_changed = |path: &FilePath, entry: &Entry| state.saved.get(path) != Some(&Some(entry.changed_at));
+        #[cfg(not(target_family = "wasm"))]
+        let canvas = self.gate.as_ref().map(|_| self.canvas.saved());
+        // Another server may have changed one that is as it was read.
+        #[cfg(not(target_family = "wasm"))]
+        let is_canvas_changed = !self.canvas.is_saved();
         let kept = |snapshot, is_whole| {
+            #[cfg(not(target_family = "wasm"))]
+            let snapshot = Snapshot { canvas: canvas.clone().filter(|_| is_whole || is_canvas_changed), ..snapshot };
             #[cfg(not(target_family = "wasm"))]
             if expected.logs.is_empty() {
                 let mut snapshot = snapshot;
@@ -316,6 +333,10 @@ impl Workspace {
         #[cfg(not(target_family = "wasm"))]
         if !expected.logs.is_empty() {
             state.in_flight = InFlight::of(&changes, expected);
+        }
+        #[cfg(not(target_family = "wasm"))]
+        if let Some(canvas) = canvas.as_ref().filter(|_| is_canvas_changed) {
+            self.canvas.note_saved(canvas);
         }
         state.saved_revision = changes.revision;
         state.saved.extend(changes.files.into_iter().map(|(path, entry)| (path, Some(entry.changed_at))));
@@ -456,6 +477,10 @@ impl Workspace {
     pub(super) fn take_in(&self, missed: Missed) -> Result<(), WorkspaceError> {
         let failed = |error: SnapshotError| WorkspaceError::Internal { reason: error.to_string() };
         let Missed { whole, later } = missed;
+        #[cfg(not(target_family = "wasm"))]
+        if let Some(canvas) = whole.iter().chain(&later).rev().find_map(|saved| saved.canvas.clone()) {
+            self.canvas.take_in(canvas);
+        }
         if let Some(whole) = whole {
             self.restore(whole).map_err(failed)?;
             self.keep_waiting();

@@ -6,6 +6,7 @@ use crate::serve::{Server, project};
 
 #[test]
 fn a_canvas_in_git_mode_has_no_tools_and_says_so() {
+    println!("covers: canvas.storage canvas.flag");
     let project = project();
     for (options, is_refused) in [(&["--canvas", "git"][..], true), (&[], false)] {
         let server = Server::start(&project, options);
@@ -21,4 +22,48 @@ fn a_canvas_in_git_mode_has_no_tools_and_says_so() {
             assert!(message.contains("Git mode") && message.contains("--canvas git"), "{reply}");
         }
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn servers_of_one_project_share_the_canvas_and_its_lease() {
+    let Some(database) = emend_postgres::harness::TestServer::shared() else { return };
+    println!("covers: canvas.exclusive canvas.preempt");
+    let (project, store) = (project(), database.database());
+    project.run(&["db", "migrate", "--store", &store]).assert_ok();
+    let [a, b] = [(); 2].map(|()| Server::start(&project, &["--store", &store]));
+    let session = a.ok("POST", "/api/agent/sessions", &json!({}));
+    let path = |what: &str| format!("/api/agent/sessions/{}/canvas{what}", session["session_id"].as_str().unwrap());
+    let refused = |server: &Server, what: &str, body: &serde_json::Value| {
+        let (status, reply) = server.send("POST", &path(what), body);
+        assert!(status >= 400, "{what}: {reply}");
+        reply["error"]["code"].as_str().unwrap().to_owned()
+    };
+    a.ok("POST", &path("/open"), &json!({ "file_path": "notes.md" }));
+    let seen = b.ok("GET", &path(""), &json!(null));
+    assert_eq!(seen["file_path"], "notes.md", "{seen}");
+
+    let lease = b.ok("POST", &path("/check_out"), &json!({}));
+    assert_eq!(refused(&a, "/check_out", &json!({})), "LOCK_NOT_AVAILABLE");
+    assert_eq!(a.ok("GET", &path(""), &json!(null))["held"], true);
+    let edit = |lease: &serde_json::Value, base: &serde_json::Value, text: &str| {
+        let edits = json!([{ "operation": "replace", "start_line": 1, "end_line": 1, "new_text": text }]);
+        json!({ "lease_id": lease["lease_id"], "base_revision_id": base, "edits": edits })
+    };
+    // Either server knows the lease.
+    let edited = a.ok("POST", &path("/edit_lines"), &edit(&lease, &lease["revision_id"], "first"));
+    // A keystroke at one server preempts the lease that the other gave.
+    let all = b.ok("POST", &path("/read_all"), &json!({ "lease_id": lease["lease_id"] }));
+    assert_eq!(all["revision_id"], edited["revision_id"], "{all}");
+    a.ok("POST", &path("/user_edit"), &json!({ "content": "mine\n" }));
+    assert_eq!(refused(&b, "/edit_lines", &edit(&lease, &edited["revision_id"], "late")), "STALE_EPOCH");
+    assert_eq!(project.read("notes.md"), "mine\n");
+    // So does the control in the editor, also after another check-out.
+    let lease = a.ok("POST", &path("/check_out"), &json!({}));
+    b.ok("POST", &path("/take_back"), &json!({}));
+    assert_eq!(refused(&a, "/edit_lines", &edit(&lease, &lease["revision_id"], "late")), "STALE_EPOCH");
+    let lease = a.ok("POST", &path("/check_out"), &json!({}));
+    b.ok("POST", &path("/check_in"), &json!({ "lease_id": lease["lease_id"] }));
+    b.ok("POST", &path("/check_out"), &json!({}));
+    assert_eq!(project.read("notes.md"), "mine\n");
 }

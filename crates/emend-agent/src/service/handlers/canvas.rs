@@ -33,6 +33,8 @@ impl Inner {
     }
 
     async fn canvas(&self) -> ApiResult<CanvasBody> {
+        // Another server may have changed it, or must learn of a change here.
+        self.workspace.refresh().await?;
         let state = self.workspace.canvas().state(self.now().0);
         let revision_id = match state.path {
             Some(_) => Some(self.desk().revision_id().await?),
@@ -78,7 +80,11 @@ pub(super) async fn open(inner: &Inner, id: &str, request: &ApiRequest) -> ApiRe
         }
         None => None,
     };
-    inner.workspace.canvas().open(path);
+    {
+        #[cfg(not(target_family = "wasm"))]
+        let _turn = inner.workspace.canvas_turn().await?;
+        inner.workspace.canvas().open(path);
+    }
     inner.canvas_event(id, "open").await
 }
 
@@ -186,6 +192,7 @@ pub(super) async fn take_back(inner: &Inner, id: &str) -> ApiResult<CanvasBody> 
 pub(super) async fn user_edit(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
     let CanvasUserEdit { content, base } = body(request)?;
     inner.session(id).await?;
+    inner.workspace.refresh().await?;
     let path = inner.workspace.canvas().path();
     let path = path.ok_or_else(|| ApiError::new(Code::NotFound, "no file is open in the canvas"))?;
     check_outside_git(inner, path.as_str()).await?;

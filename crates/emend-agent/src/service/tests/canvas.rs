@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::Bench;
 use crate::session::tests::Answer;
+use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
@@ -52,6 +53,7 @@ fn a_caller_edits_under_a_lease_until_the_user_types() {
 
 #[test]
 fn the_model_is_told_changes_of_the_canvas_once() {
+    covers("canvas.hidden_updates");
     block_on(async {
         let bench = Bench::new("//- notes.md\none\ntwo\n");
         let canvas = json!({ "tools": true, "enforce_lease": true });
@@ -82,6 +84,37 @@ fn the_model_is_told_changes_of_the_canvas_once() {
         assert_eq!(kinds.iter().filter(|kind| *kind == "canvas.lease").count(), 2, "held and released: {kinds:?}");
         let (_, canvas) = bench.get(&format!("/api/agent/sessions/{session}/canvas")).await;
         assert_eq!(canvas["held"], false, "the lease ends with the run");
+    });
+}
+
+#[test]
+fn instructions_and_tools_of_the_canvas_are_those_of_a_session_with_the_flag() {
+    covers("canvas.instructions canvas.flag");
+    block_on(async {
+        for has_tools in [true, false] {
+            let bench = Bench::new("//- notes.md\none\n");
+            let session = bench.session(json!({ "model": "script", "canvas": { "tools": has_tools } })).await;
+            bench.post(&format!("/api/agent/sessions/{session}/canvas/open"), json!({ "file_path": "notes.md" })).await;
+            bench.script().push([Answer::Say("Hello.")]);
+            bench.run(&session, "hello").await;
+            bench.work().await;
+            let requests = bench.script().requests();
+            let request = requests.last().unwrap();
+            let system = request.messages[0].text();
+            let names: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
+            assert_eq!(names.contains(&"canvas_edit_lines"), has_tools, "{names:?}");
+            for point in [
+                "canvas_check_out, canvas_renew_lease",
+                "Every other canvas tool needs the lease_id",
+                "Always locate before you edit",
+                "Do not retype",
+                "unified diff",
+                "Line numbers change with every edit",
+                "STALE_EPOCH",
+            ] {
+                assert_eq!(system.contains(point), has_tools, "{point}: {system}");
+            }
+        }
     });
 }
 

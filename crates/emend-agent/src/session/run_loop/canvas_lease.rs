@@ -40,6 +40,11 @@ impl<'a> LeaseHolder<'a> {
         if !touches {
             return Ok(None);
         }
+        #[cfg(not(target_family = "wasm"))]
+        let _turn = {
+            let turn = self.workspace.canvas_turn().await;
+            turn.map_err(|error| ToolError::new(error.code(), error.to_string()))?
+        };
         self.take(canvas).map(Some).map_err(|error| ToolError::new(error.code(), error.to_string()))
     }
 

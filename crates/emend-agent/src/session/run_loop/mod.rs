@@ -160,6 +160,8 @@ async fn process(
     let reason = rounds(core, run_id, open, &mut lease_holder, usage, cancel).await;
     preemption.preempt_if_cancelled();
     lease_holder.release();
+    #[cfg(not(target_family = "wasm"))]
+    core.workspace.share_canvas().await;
     reason
 }
 
@@ -188,6 +190,8 @@ async fn begin_run(core: &Core, start: &Start) -> Result<EditScope, WorkspaceErr
         Start::Message(_) => core.workspace.begin_shared_run().await?,
         Start::Again { run_id } => *run_id,
     };
+    #[cfg(not(target_family = "wasm"))]
+    let _turn = core.workspace.canvas_turn().await?;
     Ok(EditScope { run_id, epoch: core.workspace.canvas().take_back() })
 }
 

@@ -23,6 +23,9 @@ pub(in crate::session) async fn call_model(
 ) -> Result<Response, LlmError> {
     let settings = core.settings();
     lease_holder.keep_for_model();
+    // Other servers must not take the lease for expired during the call.
+    #[cfg(not(target_family = "wasm"))]
+    core.workspace.share_canvas().await;
     let outcome = receive(core, &settings, lease_holder, tool_choice, cancel).await;
     lease_holder.end_guard();
     outcome

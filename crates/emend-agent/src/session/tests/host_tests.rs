@@ -243,3 +243,75 @@ fn a_message_during_a_run_is_saved_before_it_is_told_to_be_in_the_conversation()
     }
     assert_eq!(n_told, 1);
 }
+
+#[test]
+fn the_canvas_and_its_lease_are_those_of_all_servers_of_a_root() {
+    covers("canvas.exclusive canvas.preempt");
+    let world = World::new(NOTES, Vec::new(), Setup::default());
+    let logs = Logs::default();
+    let [a, b] = [workspace(&world, &logs), workspace(&world, &logs.of_other())];
+    a.canvas().open(crate::environment::FilePath::clean("notes.md"));
+    block_on(a.refresh()).unwrap();
+    let desk = |workspace: &Shared<Workspace>, now_ms| {
+        let workspace = Shared::clone(workspace);
+        move |call: &str, lease: &str| {
+            let desk = crate::tools::CanvasDesk::new(&workspace, now_ms, true);
+            let (reads, cancel) = (crate::workspace::ReadTracker::default(), CancelToken::new());
+            let run_id = block_on(workspace.begin_shared_run()).unwrap();
+            let context = crate::workspace::WriteContext {
+                run_id,
+                call_id: "canvas",
+                lease: None,
+                may_write: true,
+                reads: &reads,
+                cancel: &cancel,
+            };
+            block_on(async {
+                match call {
+                    "check_out" => desk.check_out().await.map(|out| out.lease_id),
+                    "check_in" => desk.check_in(lease).await.map(|done| done.released.to_string()),
+                    _ => {
+                        let base = desk.revision_id().await?;
+                        let lines = emend_edit::patch::line_edits::LineEdit {
+                            operation: emend_edit::patch::line_edits::LineOperation::Replace,
+                            start_line: 1,
+                            end_line: Some(1),
+                            new_text: call.to_owned(),
+                            expected_hash: None,
+                        };
+                        let edit = crate::tools::CanvasEdit::Lines(vec![lines]);
+                        desk.edit(&context, Some(lease), &base, &edit).await.map(|done| done.revision_id)
+                    }
+                }
+            })
+            .map_err(|failure| failure.code.as_str())
+        }
+    };
+    let (on_a, on_b) = (desk(&a, 0), desk(&b, 0));
+    let lease = on_a("check_out", "").unwrap();
+    assert_eq!(on_b("check_out", ""), Err("LOCK_NOT_AVAILABLE"));
+    // A client of the lease may reach either server.
+    on_b("ONE", &lease).unwrap();
+    assert_eq!(world.disk("notes.md"), "ONE\ntwo\nthree\n");
+    // The user types on the other server: the edit that comes later changes nothing.
+    block_on(b.user_edit("notes.md", Some("mine\n"), None)).unwrap();
+    assert_eq!(on_a("late", &lease), Err("STALE_EPOCH"));
+    assert_eq!(world.disk("notes.md"), "mine\n");
+    // The lease of the one server ends on the other.
+    let lease = on_b("check_out", "").unwrap();
+    assert_eq!(on_a("check_out", ""), Err("LOCK_NOT_AVAILABLE"));
+    assert_eq!(on_a("check_in", &lease).as_deref(), Ok("true"));
+    assert_eq!(on_b("late", &lease), Err("LOCK_NOT_OWNED"));
+    on_a("check_out", "").unwrap();
+    // A message of a user on the other server takes the canvas back, and that run may have it.
+    let options = SessionOptions {
+        workspace: Shared::clone(&b),
+        ..world.options(vec![Answer::Call(vec![edit("mine", "theirs")]), Answer::Say("Done.")])
+    };
+    let session = Session::with_id(options, "s".to_owned());
+    let events: Vec<Event> = block_on(session.submit("edit it", CancelToken::new()).unwrap().collect());
+    assert_eq!(world.disk("notes.md"), "theirs\n", "{events:#?}");
+    block_on(a.refresh()).unwrap();
+    let state = a.canvas().state(0);
+    assert!(!state.held && state.epoch == b.canvas().state(0).epoch, "{state:?}");
+}

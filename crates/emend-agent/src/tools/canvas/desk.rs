@@ -180,6 +180,13 @@ impl<'a> CanvasDesk<'a> {
         Ok(Open { path, text, revision_id })
     }
 
+    /// Waits for the canvas of other servers: a change of the lease needs a turn of the root.
+    #[cfg(not(target_family = "wasm"))]
+    async fn turn(&self, open: &Open) -> Result<Option<impl Drop + use<'a>>, CanvasFailure> {
+        let turn = self.workspace.canvas_turn().await;
+        turn.map_err(|error| open.failed(error.code(), error.to_string()))
+    }
+
     /// Returns the revision of the canvas.
     ///
     /// # Errors
@@ -202,6 +209,8 @@ impl<'a> CanvasDesk<'a> {
     /// `LOCK_NOT_AVAILABLE` while another caller holds it.
     pub async fn check_out(&self) -> Result<CheckOut, CanvasFailure> {
         let open = self.open().await?;
+        #[cfg(not(target_family = "wasm"))]
+        let _turn = self.turn(&open).await?;
         let ticket = self.workspace.canvas().with_lease(|lease| lease.check_out(lease.epoch(), self.now_ms));
         let ticket = ticket.map_err(|error| open.lease(error))?;
         Ok(self.held(&open, ticket))
@@ -237,6 +246,8 @@ impl<'a> CanvasDesk<'a> {
     pub async fn renew(&self, lease_id: &str) -> Result<Renewed, CanvasFailure> {
         let open = self.open().await?;
         let ticket = open.ticket(lease_id)?;
+        #[cfg(not(target_family = "wasm"))]
+        let _turn = self.turn(&open).await?;
         let renewed = self.workspace.canvas().with_lease(|lease| lease.renew(ticket, self.now_ms));
         let expires_at = renewed.map_err(|error| open.lease(error))?;
         Ok(Renewed { expires_at, revision_id: open.revision_id })
@@ -250,6 +261,8 @@ impl<'a> CanvasDesk<'a> {
     pub async fn check_in(&self, lease_id: &str) -> Result<CheckedIn, CanvasFailure> {
         let open = self.open().await?;
         let ticket = open.ticket(lease_id)?;
+        #[cfg(not(target_family = "wasm"))]
+        let _turn = self.turn(&open).await?;
         let released = self.workspace.canvas().with_lease(|lease| lease.check_in(ticket));
         Ok(CheckedIn { released, revision_id: open.revision_id })
     }
@@ -264,6 +277,8 @@ impl<'a> CanvasDesk<'a> {
             };
         };
         let ticket = open.ticket(lease_id)?;
+        #[cfg(not(target_family = "wasm"))]
+        let _turn = self.turn(&open).await?;
         let renewed = self.workspace.canvas().with_lease(|lease| lease.renew(ticket, self.now_ms));
         match renewed {
             Err(error) if self.enforced => Err(open.lease(error)),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::environment::memory::MemFs;
 use crate::environment::{ExecutionEnvironment, FilePath};
-use crate::test_support::{Standstill, tool_context};
+use crate::test_support::{Standstill, covers, tool_context};
 use crate::tool::ToolRegistry;
 use crate::workspace::{Mode, ReadTracker};
 #[cfg(target_family = "wasm")]
@@ -55,6 +55,7 @@ impl Bench {
 
 #[test]
 fn the_model_locates_inspects_and_edits() {
+    covers("canvas.check_out canvas.reads canvas.addresses canvas.revision");
     let bench = Bench::new(true);
     let (lease, revision) = bench.check_out();
     let found = bench.call("canvas_grep", json!({ "lease_id": lease, "query": "tw" })).unwrap();
@@ -85,6 +86,7 @@ fn the_model_locates_inspects_and_edits() {
 
 #[test]
 fn a_rejected_patch_changes_nothing_and_names_the_revision() {
+    covers("canvas.revision canvas.strict_patch");
     let bench = Bench::new(true);
     let (lease, revision) = bench.check_out();
     let before = bench.text();
@@ -128,6 +130,7 @@ fn a_user_who_takes_the_canvas_back_wins() {
 
 #[test]
 fn tools_without_a_lease_are_refused_only_if_it_is_enforced() {
+    covers("canvas.check_out canvas.flag");
     for (enforced, expected) in [(true, Err(Code::LockNotOwned)), (false, Ok(()))] {
         let bench = Bench::new(enforced);
         let revision = block_on(CanvasDesk::new(&bench.workspace, 0, false).revision_id()).unwrap();

@@ -306,6 +306,7 @@ const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b785
 #[test]
 fn a_draft_is_promoted_once_and_not_under_a_lease() {
     let Some(server) = TestServer::shared() else { return };
+    println!("covers: canvas.storage");
     run(async {
         let canvases = PostgresCanvases::open(&place(server).await).await.unwrap();
         let made = canvases.create("c", "").await.unwrap();
