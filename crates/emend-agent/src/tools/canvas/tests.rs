@@ -58,6 +58,8 @@ fn the_model_locates_inspects_and_edits() {
     covers("canvas.check_out canvas.reads canvas.addresses canvas.revision");
     let bench = Bench::new(true);
     let (lease, revision) = bench.check_out();
+    let renewed = bench.call("canvas_renew_lease", json!({ "lease_id": lease })).unwrap();
+    assert_eq!((&renewed["revision_id"], &renewed["expires_at"]), (&json!(revision), &json!(16_000)));
     let found = bench.call("canvas_grep", json!({ "lease_id": lease, "query": "tw" })).unwrap();
     assert_eq!(found["matches"], json!([{ "line": 3, "text": "two" }]));
     assert_eq!(found["revision_id"], revision);
