@@ -175,21 +175,22 @@ fn unusable(error: StateError) -> Failure {
 fn recover(environment: &LocalEnvironment, state: &StateDir) -> Result<(), Failure> {
     let recovered = environment
         .recover(state, &mut |_| Ok(()))
-        .map_err(|error| Failure::new(error.code(), format!("an earlier patch was interrupted: {error}")))?;
+        .map_err(|error| Failure::new(error.code(), format!("an earlier change was interrupted: {error}")))?;
     if let Some(recovered) = recovered {
         let mut stderr = visible::stderr();
         let done = if recovered.completed { "completed" } else { "reverted" };
         let n_files = recovered.files.len();
         let noun = if n_files == 1 { "file" } else { "files" };
         // The recovery is done even if standard error is closed.
-        let _ = writeln!(stderr, "emend: an earlier patch of {n_files} {noun} was interrupted and is now {done}");
+        let _ = writeln!(stderr, "emend: an earlier change of {n_files} {noun} was interrupted and is now {done}");
         for path in recovered.left_alone {
             let _ = writeln!(stderr, "emend: {path} has changed since and was left unchanged");
         }
     }
     if let Some(run) = environment.interrupted_command(state) {
         let line = format!(
-            "emend: run {run} was killed while its command ran; the changes until then, and for two seconds after, are recorded"
+            "emend: run {run} was killed while its command ran; the changes until two seconds later are recorded, and all deletions, \
+             moves and new directories until now, whose time is not known"
         );
         let _ = writeln!(visible::stderr(), "{}", folded(&line));
     }

@@ -395,6 +395,8 @@ pub(crate) struct Undone {
     refused: Vec<String>,
     /// The commands of the runs, each with the files that changed while it ran. Another program may have changed them.
     by_commands: BTreeMap<String, Vec<String>>,
+    /// Whether paths in ignored directories were undone, which no command names.
+    is_in_ignored: bool,
 }
 
 /// The files before an undo.
@@ -402,26 +404,25 @@ pub(crate) struct Undone {
 struct BeforeUndo {
     /// The saved texts of files that wait for review; `None` if one cannot be read.
     pending: BTreeMap<FilePath, Option<Option<String>>>,
-    /// The paths of the runs at which something is, if that is known.
-    present: Option<BTreeSet<FilePath>>,
+    /// The paths of the runs at which nothing is, as an edit of the runs has removed it.
+    absent: BTreeSet<FilePath>,
 }
 
 impl Undone {
     /// Undoes runs.
     pub(crate) async fn of(project: &Project, runs: &[u64]) -> Result<Self, Failure> {
         let workspace = &project.workspace;
-        let (mut before, mut present) = (BeforeUndo::default(), BTreeSet::new());
+        let mut before = BeforeUndo::default();
         for file in workspace.review().files {
             let saved = workspace.saved_text(file.path.as_str()).await.ok();
             before.pending.insert(file.path, saved);
         }
         let changed = workspace.runs().into_iter().filter(|run| runs.contains(&run.run_id));
         for path in changed.flat_map(|run| run.files) {
-            if is_there(project, &path).await {
-                present.insert(path);
+            if !is_there(project, &path).await {
+                before.absent.insert(path);
             }
         }
-        before.present = Some(present);
         let run = workspace.undo_runs(runs).await?;
         Self::with_lines(project, runs, run, &before).await
     }
@@ -444,6 +445,9 @@ impl Undone {
         let notes = project.run_notes()?.into_iter().filter(|note| runs.contains(&note.run));
         let commands: BTreeMap<FilePath, String> = notes.flat_map(|note| note.commands).collect();
         let (mut lines, mut by_commands) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
+        let mut ignored: BTreeMap<FilePath, usize> = workspace.ignored_changes(runs, false);
+        ignored.values_mut().for_each(|n_removed| *n_removed = 0);
+        let mut is_in_ignored = false;
         for path in &run.restored {
             let saved = workspace.saved_text(path.as_str()).await.ok();
             let name = shown(path);
@@ -451,8 +455,18 @@ impl Undone {
                 lines.push(format!("withdrew the pending edits of {name}"));
                 continue;
             }
-            let was_there = before.present.as_ref().is_none_or(|present| present.contains(path));
-            lines.push(match is_there(project, path).await {
+            let was_there = !before.absent.contains(path);
+            let is_there = is_there(project, path).await;
+            let mut at_or_above = std::iter::successors(Some(path.clone()), FilePath::parent);
+            if let Some(directory) = at_or_above.find(|path| ignored.contains_key(path)) {
+                is_in_ignored = true;
+                let n_removed = ignored.entry(directory).or_default();
+                *n_removed += usize::from(!is_there && was_there);
+                if !is_there && *n_removed > NAMED_MAX {
+                    continue;
+                }
+            }
+            lines.push(match is_there {
                 true => format!("restored {name}"),
                 // Other parts of the program cannot open a path that is not UTF-8.
                 false if name.contains("\\x") => format!("undid the change of {name}"),
@@ -464,13 +478,16 @@ impl Undone {
                 by_commands.entry(command.clone()).or_default().push(name);
             }
         }
+        for (directory, n_removed) in ignored.iter().filter(|(_, n_removed)| **n_removed > NAMED_MAX) {
+            lines.push(format!("removed {} more paths in {}", n_removed - NAMED_MAX, shown(directory)));
+        }
         let kept = kept_texts(project, &run.kept).await;
         let blocked = Blocked::all(project, &run.blocked).await;
         let mut refused = Vec::new();
         for path in &run.refused {
             refused.push(format!("kept {}: {}", shown(path), refusal(project, path).await));
         }
-        Ok(Self { run, name: None, lines, kept, blocked, refused, by_commands })
+        Ok(Self { run, name: None, lines, kept, blocked, refused, by_commands, is_in_ignored })
     }
 }
 
@@ -591,7 +608,7 @@ pub(crate) fn report(undone: &Undone, redo: &str) -> Result<ExitCode, Failure> {
         let line = format!("changed while {command} ran: {}", listed(paths));
         writeln!(stdout, "{}", folded(&line))?;
     }
-    if !undone.by_commands.is_empty() {
+    if !undone.by_commands.is_empty() || undone.is_in_ignored {
         let note = format!("If another program made one of these changes, it was undone, too; `{redo}` restores all.");
         writeln!(stdout, "{}", folded(&note))?;
     }

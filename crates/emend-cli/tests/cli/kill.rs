@@ -93,7 +93,7 @@ fn next_run(project: &Project, turn: usize, expects: &str) {
         &["run", "list the files"],
     ];
     let outcome = project.run(commands[turn % commands.len()]);
-    let notes = format!("emend: an earlier patch of 50 files was interrupted and is now {expects}\n");
+    let notes = format!("emend: an earlier change of 50 files was interrupted and is now {expects}\n");
     assert!(outcome.stderr.starts_with(&notes), "{:?}: {}", commands[turn % commands.len()], outcome.stderr);
     assert!(!outcome.stderr.contains("left unchanged"), "{}", outcome.stderr);
 }

@@ -227,6 +227,10 @@ fn a_command_killed_with_the_program_can_be_undone() {
     let listed = project.run(&["checkpoints"]);
     assert!(listed.stdout.contains("run rm b.bin; echo two > a.txt"), "{}", listed.stdout);
     assert!(listed.stderr.starts_with("emend: run 1 was killed while its command ran; "), "{}", listed.stderr);
+    let said = listed.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("until two seconds later") && said.contains("deletions, moves and new directories until now")
+    );
     let undone = project.run(&["undo"]);
     assert_eq!(undone.assert_ok().stderr, "", "said once");
     assert_eq!(project.tree(), before);

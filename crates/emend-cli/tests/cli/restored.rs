@@ -85,6 +85,28 @@ fn every_way_back_knows_the_second_change() {
 }
 
 #[test]
+fn an_undo_names_the_files_that_it_removes_from_an_ignored_directory() {
+    let project = Project::new(&[(".gitignore", b"out/\n"), ("out/o", b"o\n")]);
+    // Another program makes `out/mine` meanwhile.
+    command(&project, "echo x >> out/o; echo mine > out/mine");
+    let undone = project.run(&["undo"]);
+    assert!(!project.path("out/mine").exists());
+    for line in ["restored out/o\n", "removed out/mine\n", "If another program made one of these changes"] {
+        assert!(undone.assert_ok().stdout.contains(line), "{line}: {}", undone.stdout);
+    }
+    project.run(&["redo"]).assert_ok();
+    assert_eq!(project.read("out/mine"), "mine\n");
+    project.run(&["undo"]).assert_ok();
+    // Those of a large build are counted.
+    command(&project, "for i in $(seq 10 49); do echo $i > out/$i; done");
+    let undone = project.run(&["undo"]);
+    let n_named = undone.assert_ok().stdout.lines().filter(|line| line.starts_with("removed out/")).count();
+    assert_eq!(n_named, 10, "{}", undone.stdout);
+    assert!(undone.stdout.contains("removed 30 more paths in out\n"), "{}", undone.stdout);
+    assert_eq!(fs::read_dir(project.path("out")).unwrap().count(), 1);
+}
+
+#[test]
 fn undone_runs_are_redone_one_by_one() {
     let project = Project::new(&[("a.txt", b"win\n"), ("b.bin", b"a\0b")]);
     let changes = ["sed -i s/win/won/ a.txt", "rm b.bin; printf 'x\\0' > c.bin", "echo more >> a.txt", "rm c.bin"];

@@ -96,7 +96,7 @@ async fn carry_out(args: &PatchArgs) -> Result<Done, Refusal> {
     let state = if args.check { None } else { Some(open_state(&environment)?) };
     if args.check && environment.has_unfinished_commit() {
         let message =
-            "an earlier patch was interrupted; the next emend command that writes here completes or reverts it";
+            "an earlier change was interrupted; the next emend command that writes here completes or reverts it";
         return Err(Failure::new(Code::Busy, message).into());
     }
     let texts = read_files(&environment, &mut input.patch).await?;
