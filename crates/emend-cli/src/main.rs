@@ -39,8 +39,8 @@ use clap::Parser;
 
 use args::{Cli, Command, DbCommand, DebugCommand, RootArgs, ToolsCommand, arranged};
 use commands::{
-    attach, checkpoints, config, database, debug, diff, eval, manual, models, patch, review, serve, sessions, tools,
-    truncate, undo,
+    attach, checkpoints, config, database, debug, diff, eval, manual, models, patch, review, rollback, serve, sessions,
+    tools, truncate, undo,
 };
 
 /// A run of many edits takes a tenth to a fifth less time than with the allocator of glibc.
@@ -82,10 +82,10 @@ fn main() -> ExitCode {
             Command::Redo(args) => checkpoints::redo(&started(&args)?).await,
             Command::Checkpoints { root, json } => checkpoints::list(&started(&root)?, json).await,
             Command::Rollback { run, root, scoped: true, check, .. } => {
-                checkpoints::rollback_scoped(&started(&root)?, run, check).await
+                rollback::scoped(&started(&root)?, run, check).await
             }
             Command::Rollback { run, root, hard: true, yes, check, .. } => {
-                checkpoints::rollback_hard(&started(&root)?, run, check, yes).await
+                rollback::hard(&started(&root)?, run, check, yes).await
             }
             Command::Rollback { run, root, check, .. } => checkpoints::rollback(&started(&root)?, run, check).await,
             Command::Config { session, json } => config::config(&session, json),

@@ -249,6 +249,8 @@ impl Workspace {
             self.refuse_below_files(&mut rollback.files, &mut logs, by_keeper).await?;
         }
         if request.preview {
+            #[cfg(not(target_family = "wasm"))]
+            self.refuse_filled(&mut rollback.files, &logs, &request.runs).await?;
             return Ok(rollback);
         }
         // Only texts can be held in memory until they are saved.
@@ -473,6 +475,33 @@ impl Workspace {
             rollback.take_readable(&files);
             Ok(logs)
         })
+    }
+
+    /// Marks the texts of a preview that would come back in the place of a directory in which something stays.
+    #[cfg(not(target_family = "wasm"))]
+    async fn refuse_filled(
+        &self,
+        files: &mut [RolledBackFile],
+        logs: &[(FilePath, LineLog)],
+        runs: &[u64],
+    ) -> Result<(), ReviewError> {
+        let goes = |path: &FilePath| logs.iter().any(|(known, log)| known == path && log.is_visible_text(None));
+        for file in files.iter_mut().filter(|file| file.texts.before.is_none() && file.texts.after.is_some()) {
+            // Fails for a path that is not a directory.
+            let inside = self.environment().list(&file.file_path, usize::MAX).await.unwrap_or_default();
+            let left: Vec<FilePath> = inside.into_iter().map(|entry| entry.path).filter(|path| !goes(path)).collect();
+            if left.is_empty() {
+                continue;
+            }
+            let changes = self.other_changes(runs, true).await?;
+            let is_removed = |path: &FilePath| {
+                changes.iter().any(|change| change.path == *path && change.before.is_none() && !change.is_blocked)
+            };
+            if !left.iter().all(is_removed) {
+                *file = RolledBackFile { refused: true, ..RolledBackFile::untouched(file.file_path.clone()) };
+            }
+        }
+        Ok(())
     }
 
     /// Takes the texts out of a plan that would come back below a file that is in the place of their directory. With

@@ -279,8 +279,17 @@ impl Workspace {
         let mut undone = self.taken_back(runs, None).await?.undone;
         let undo = KeptUndo { runs: runs.to_vec(), logged: self.logged(runs), ..KeptUndo::default() };
         if let Some(keeper) = self.keeper() {
-            for change in keeper.preview(&undo).await?.into_iter().filter(|change| !undo.logged.contains(&change.path))
-            {
+            let changes = keeper.preview(&undo).await?;
+            #[cfg(not(target_family = "wasm"))]
+            for change in changes.iter().filter(|change| !change.is_blocked && replaces_text(change)) {
+                // The log cannot read its place now. It gets its turn after the keeper.
+                let n_kept = undone.kept.len();
+                undone.kept.retain(|kept| *kept != change.path);
+                if undone.kept.len() < n_kept {
+                    undone.restored.push(change.path.clone());
+                }
+            }
+            for change in changes.into_iter().filter(|change| !undo.logged.contains(&change.path)) {
                 if change.is_blocked { &mut undone.blocked } else { &mut undone.restored }.push(change.path);
             }
             undone.restored = set_of(undone.restored).into_iter().collect();
@@ -322,8 +331,9 @@ impl Workspace {
     pub async fn other_changes(&self, runs: &[u64], is_hard: bool) -> Result<Vec<KeptPreview>, WorkspaceError> {
         let logged = self.logged(runs);
         let Some(keeper) = self.keeper() else { return Ok(Vec::new()) };
-        let undo = KeptUndo { runs: runs.to_vec(), restores_deleted: is_hard, ..KeptUndo::default() };
+        let undo = KeptUndo { runs: runs.to_vec(), logged, restores_deleted: is_hard, ..KeptUndo::default() };
         let mut changes = keeper.preview(&undo).await?;
+        let logged = undo.logged;
         changes.retain(|change| {
             let mode = |state: &Option<KeptState>| state.as_ref().map(|state| state.mode);
             let both_exist = change.before.is_some() && change.after.is_some();
@@ -414,7 +424,8 @@ impl Workspace {
         };
         let replaces =
             |change: &KeptPreview| !change.is_blocked && is_directory(&change.before) && !is_directory(&change.after);
-        let changes = keeper.preview(&KeptUndo { runs: runs.to_vec(), ..KeptUndo::default() }).await?;
+        let undo = KeptUndo { runs: runs.to_vec(), logged: self.logged(runs), ..KeptUndo::default() };
+        let changes = keeper.preview(&undo).await?;
         Ok(changes.into_iter().filter(replaces).map(|change| change.path).collect())
     }
 
@@ -511,6 +522,13 @@ impl Workspace {
         taken.undone.restored.retain(|path| !obstructed.contains(path));
         taken.undone.kept = set_of(taken.undone.kept.drain(..).chain(obstructed)).into_iter().collect();
     }
+}
+
+/// Returns whether a command put something else in the place of a text.
+#[cfg(not(target_family = "wasm"))]
+fn replaces_text(change: &KeptPreview) -> bool {
+    let is_text = |state: &Option<KeptState>| state.as_ref().is_some_and(|state| state.kind.is_text());
+    is_text(&change.before) && change.after.is_some() && !is_text(&change.after)
 }
 
 /// Returns whether a file cannot be read because of its own path: a directory or a binary file is in its place, or a link

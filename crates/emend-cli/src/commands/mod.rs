@@ -18,6 +18,7 @@ pub(crate) mod models;
 pub(crate) mod patch;
 mod response_summary;
 pub(crate) mod review;
+pub(crate) mod rollback;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod tools;

@@ -107,6 +107,54 @@ fn an_undo_names_the_files_that_it_removes_from_an_ignored_directory() {
 }
 
 #[test]
+fn a_check_says_of_a_replaced_text_as_the_rollback_does() {
+    for (replaced, rest) in [
+        ("printf 'x\\0' > a.txt", &["mine"][..]),
+        ("rm a.txt; mkdir a.txt; echo q > a.txt/q", &["mine"]),
+        ("mv a.txt c.txt; ln -s c.txt a.txt", &[]),
+    ] {
+        let project = project();
+        project.run(&["run", "rename win to won in a.txt"]).assert_ok();
+        let expected: String = [TEXT.trim()].iter().chain(rest).map(|line| format!("{line}\n")).collect();
+        let text = project.read("a.txt");
+        fs::write(project.path("a.txt"), text + &rest.iter().map(|line| format!("{line}\n")).collect::<String>())
+            .unwrap();
+        command(&project, replaced);
+        for hard in [&[][..], &["--hard"]] {
+            let checked = project.run(&[&["rollback", "1", "--check"], hard].concat());
+            let said = &checked.assert_ok().stdout;
+            assert!(!said.contains("kept") && !said.contains("did not restore"), "{replaced} {hard:?}: {said}");
+            assert!(said.contains("a.txt: "), "{replaced} {hard:?}: {said}");
+        }
+        let done = project.run(&["rollback", "1"]);
+        assert!(!done.assert_ok().stdout.contains("kept"), "{replaced}: {}", done.stdout);
+        assert_eq!(project.read("a.txt"), expected, "{replaced}");
+    }
+}
+
+#[test]
+fn a_check_names_a_directory_of_the_user_that_stays() {
+    // The command made the directory, or the user did.
+    for (made, at) in [("rm a.txt; mkdir a.txt", "a.txt/mine"), ("rm a.txt", "a.txt/mine"), ("mkdir new", "new/mine")] {
+        let project = project();
+        command(&project, made);
+        fs::create_dir_all(project.path(at).parent().unwrap()).unwrap();
+        fs::write(project.path(at), "mine\n").unwrap();
+        command(&project, "echo two >> b.txt");
+        let directory = at.split('/').next().unwrap();
+        for hard in [&[][..], &["--hard"]] {
+            let checked = project.run(&[&["rollback", "1", "--check"], hard].concat());
+            let said = &checked.assert_ok().stdout;
+            let kept = said.lines().filter(|line| line.starts_with("kept ") || line.starts_with("did not restore"));
+            assert!(kept.clone().any(|line| line.contains(directory)), "{made} {hard:?}: {said}");
+            assert!(!said.contains(&format!("+++ b/{directory}")), "{made} {hard:?}: {said}");
+        }
+        project.run(&["rollback", "1", "--hard", "--yes"]).assert_ok();
+        assert_eq!(project.read(at), "mine\n");
+    }
+}
+
+#[test]
 fn undone_runs_are_redone_one_by_one() {
     let project = Project::new(&[("a.txt", b"win\n"), ("b.bin", b"a\0b")]);
     let changes = ["sed -i s/win/won/ a.txt", "rm b.bin; printf 'x\\0' > c.bin", "echo more >> a.txt", "rm c.bin"];

@@ -80,8 +80,38 @@ fn preview(record: &Record, files: &RootFiles, aside: &Aside, undo: &KeptUndo) -
         previews.push(KeptPreview { path, before, after, is_blocked });
     }
     previews.sort_by(|a, b| a.path.cmp(&b.path));
+    block_filled(files, &mut previews, &|path| undo.logged.contains(path) || is_made(record, &commands, path));
     block_below_others(files, &mut previews);
     Ok(previews)
+}
+
+/// Returns whether the first of these commands that changed a path has made it.
+fn is_made(record: &Record, commands: &[usize], path: &FilePath) -> bool {
+    let recorded = commands.iter().rev().filter_map(|&number| record.commands.get(number));
+    let mut changes = recorded.filter_map(|recorded| {
+        let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok()?;
+        recorded.changes.get(found)
+    });
+    changes.next().is_some_and(|change| change.before.is_none())
+}
+
+/// Blocks the directories that stay, because something is in them that does not go.
+fn block_filled(files: &RootFiles, previews: &mut [KeptPreview], goes: &dyn Fn(&FilePath) -> bool) {
+    let is_directory =
+        |state: &Option<KeptState>| state.as_ref().is_some_and(|state| state.kind == KeptStateKind::Directory);
+    let mut blocked: BTreeSet<FilePath> = BTreeSet::new();
+    // The directories in a directory come before it.
+    for change in previews.iter_mut().rev() {
+        if !change.is_blocked && is_directory(&change.after) && !is_directory(&change.before) {
+            let entries = files.directory().read_dir(&*names::on_disk(change.path.as_str()));
+            let names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name());
+            let mut inside = names.map(|name| change.path.join(&names::text_of(name.as_encoded_bytes())));
+            change.is_blocked = inside.any(|path| blocked.contains(&path) || !goes(&path));
+        }
+        if change.is_blocked {
+            blocked.insert(change.path.clone());
+        }
+    }
 }
 
 /// Blocks the paths that cannot come back, because something else is in the place of a directory above them and stays.
