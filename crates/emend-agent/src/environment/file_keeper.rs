@@ -118,10 +118,11 @@ pub struct KeptUndo {
     /// been noted for an edit that was then refused.
     #[cfg(not(target_family = "wasm"))]
     pub edited: BTreeMap<FilePath, BTreeSet<u64>>,
-    /// Run and time, in milliseconds since 1970, of the first of these changes of each. Known in the last step.
+    /// Run and time, in milliseconds since 1970, of the first edit of each file by the runs, also of one that no log undoes.
+    /// Known in the last step.
     #[cfg(not(target_family = "wasm"))]
     pub first_edits: BTreeMap<FilePath, (u64, u64)>,
-    /// The texts from before the first of these changes of those files that commands of the runs changed, too, in ways that
+    /// The texts from before the first of these edits of those files that commands of the runs changed, too, in ways that
     /// no line log holds. Known in the last step.
     #[cfg(not(target_family = "wasm"))]
     pub bases: BTreeMap<FilePath, String>,

@@ -61,13 +61,13 @@ impl Workspace {
         Some(log)
     }
 
-    /// Notes the first edit of each text in the runs of an undo, and the text before it if commands changed the file, too.
+    /// Notes the first edit of each file in the runs of an undo, and the text before it if commands changed the file, too.
     pub(super) fn note_first_edits(&self, kept: &mut KeptUndo) {
         let names = run_names(&kept.runs);
         let unlogged = self.keeper().map(|keeper| keeper.first_unlogged(&kept.runs)).unwrap_or_default();
         let state = self.state();
-        for path in &kept.logged {
-            let Some(log) = state.files.get(path).map(|entry| &entry.log) else { continue };
+        for (path, entry) in &state.files {
+            let log = &entry.log;
             let Some(first) = first_edit(log, &names) else { continue };
             kept.first_edits.insert(path.clone(), first);
             // A pending line of another run is not for the disk.

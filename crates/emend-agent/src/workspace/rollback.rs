@@ -316,6 +316,9 @@ impl Workspace {
                     let is_left = |path: &&FilePath| !saved.contains(*path) || refused.contains(*path);
                     let left: Vec<FilePath> = paths.iter().filter(is_left).cloned().collect();
                     late = self.roll_back_in_turns((&left, &names), &mut kept, &mut rollback).await?;
+                }
+                #[cfg(not(target_family = "wasm"))]
+                if restores_kept {
                     self.note_first_edits(&mut kept);
                 }
                 for file in rollback.files.iter_mut().filter(|file| refused.contains(&file.file_path)) {

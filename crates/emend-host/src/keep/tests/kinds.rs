@@ -126,6 +126,18 @@ fn a_text_that_was_moved_and_made_binary_in_turn_comes_back() {
 }
 
 #[test]
+fn a_file_that_runs_wrote_and_changed_by_a_command_goes_with_a_scoped_rollback() {
+    let project = project();
+    let before = project.tree();
+    let open = project.open();
+    call(&open, &("write_file", json!({ "file_path": "new.txt", "content": "one\n" })));
+    call(&open, &shell("sed -i s/one/two/ new.txt"));
+    let request = RollbackRequest { runs: runs(&open), ..RollbackRequest::default() };
+    block_on(open.workspace.rollback(&request)).unwrap();
+    assert_eq!(difference(&before, &project.tree()), None);
+}
+
+#[test]
 fn a_directory_that_commands_replace_by_a_file_comes_back() {
     check(&[shell("mv deep shallow"), shell("mv a.txt deep")]);
     check(&[shell("echo x >> deep/er/c.txt"), shell("rm -r deep"), shell("echo file > deep")]);
