@@ -492,15 +492,12 @@ impl Workspace {
         for file in files.iter_mut().filter(|file| file.texts.before.is_none() && file.texts.after.is_some()) {
             // Fails for a path that is not a directory.
             let inside = self.environment().list(&file.file_path, usize::MAX).await.unwrap_or_default();
-            let left: Vec<FilePath> = inside.into_iter().map(|entry| entry.path).filter(|path| !goes(path)).collect();
-            if left.is_empty() {
-                continue;
+            let mut left = set_of(inside.into_iter().map(|entry| entry.path).filter(|path| !goes(path)));
+            let changes = if left.is_empty() { Vec::new() } else { self.other_changes(runs, true).await? };
+            for change in changes.iter().filter(|change| change.before.is_none() && !change.is_blocked) {
+                left.remove(&change.path);
             }
-            let changes = self.other_changes(runs, true).await?;
-            let is_removed = |path: &FilePath| {
-                changes.iter().any(|change| change.path == *path && change.before.is_none() && !change.is_blocked)
-            };
-            if !left.iter().all(is_removed) {
+            if !left.is_empty() {
                 *file = RolledBackFile { refused: true, ..RolledBackFile::untouched(file.file_path.clone()) };
             }
         }

@@ -102,7 +102,9 @@ fn block_filled(files: &RootFiles, previews: &mut [KeptPreview], goes: &dyn Fn(&
     let mut blocked: BTreeSet<FilePath> = BTreeSet::new();
     // The directories in a directory come before it.
     for change in previews.iter_mut().rev() {
-        if !change.is_blocked && is_directory(&change.after) && !is_directory(&change.before) {
+        // Git changes a repository at any time. The undo looks at its branches.
+        let is_kept_apart = names::repository(&change.path).is_some();
+        if !change.is_blocked && !is_kept_apart && is_directory(&change.after) && !is_directory(&change.before) {
             let entries = files.directory().read_dir(&*names::on_disk(change.path.as_str()));
             let names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name());
             let mut inside = names.map(|name| change.path.join(&names::text_of(name.as_encoded_bytes())));
