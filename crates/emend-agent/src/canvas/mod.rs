@@ -162,7 +162,7 @@ impl Canvas {
 
 #[cfg(test)]
 #[cfg(not(target_family = "wasm"))]
-mod tests {
+mod host_tests {
     use super::*;
     use crate::test_support::covers;
 
