@@ -14,6 +14,7 @@ mod postgres;
 mod sshd;
 pub(crate) mod std_source;
 mod wasm_std;
+pub(crate) mod windows;
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,6 +54,11 @@ pub(crate) fn set_up_sshd(repo: &Repo) {
 /// Installs Podman, whose containers tests of projects elsewhere start themselves.
 pub(crate) fn set_up_podman(repo: &Repo) {
     part("podman", || podman::set_up(repo));
+}
+
+/// Installs a linker and a runner of programs for Windows, and a compiler unless one is there (`has_compiler`).
+pub(crate) fn set_up_windows(repo: &Repo, has_compiler: bool) {
+    part("windows", || windows::set_up(repo, has_compiler));
 }
 
 /// Installs compilers, browser and npm packages.

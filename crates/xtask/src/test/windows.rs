@@ -1,7 +1,7 @@
 //! Commands on Windows: builds the tests of `emend-host` for Windows and runs those of commands in Wine.
 //!
-//! The step needs a compiler for Windows, mingw-w64 and Wine. Without one of them it is skipped, and the reason is
-//! printed. On Debian these are the packages `rustc-web cargo-web rust-web-src gcc-mingw-w64-x86-64-win32 wine64`.
+//! The step installs a compiler for Windows, mingw-w64 and Wine from Debian's packages. Where one of them cannot be
+//! installed, it is skipped, and the reason is printed.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result};
 use super::context::Context;
 use super::counts::Counts;
 use super::native::worth_showing;
-use crate::process::{command, run, stdout_of, which};
+use crate::process::{command, run, stdout_of};
 use crate::progress::say;
 use crate::repo::Repo;
-use crate::setup::std_source;
+use crate::setup::windows::{LINKER, RUNNER, missing};
+use crate::setup::{set_up_windows, std_source};
 
 const TARGET: &str = "x86_64-pc-windows-gnu";
-const LINKER: &str = "x86_64-w64-mingw32-gcc";
 
 /// A library of Windows that Wine 8 lacks; Rust's standard library takes random numbers from it.
 const RANDOM: &str = "#include <windows.h>
@@ -26,8 +26,8 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size) { return 
 
 pub(super) fn run_commands(context: &Context<'_>) -> Result<Counts> {
     let repo = context.repo;
-    let missing = [LINKER, "wine"].into_iter().find(|program| which(program).is_none());
-    if let Some(program) = missing {
+    set_up_windows(repo, has_compiler(repo));
+    if let Some(program) = missing() {
         return Ok(skipped(&format!("{program} is not installed")));
     }
     let Some(programs) = compiler(repo)? else {
@@ -40,7 +40,7 @@ pub(super) fn run_commands(context: &Context<'_>) -> Result<Counts> {
     let mut cargo = command(programs.cargo, repo.root());
     cargo.env("RUSTC", programs.rustc);
     cargo.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER", LINKER);
-    cargo.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine");
+    cargo.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", RUNNER);
     cargo.env("WINEPREFIX", repo.path("target/wine")).env("WINEDEBUG", "-all");
     cargo.args(["test", "--package", "emend-host", "--lib", "--target", TARGET, "--target-dir"]).arg(folder);
     cargo.args(["process::", "--", "--show-output"]);
@@ -53,10 +53,23 @@ fn skipped(reason: &str) -> Counts {
     Counts { skipped: 1, ..Counts::default() }
 }
 
+/// Whether a compiler has a standard library for Windows or can build one.
+fn has_compiler(repo: &Repo) -> bool {
+    has_library(repo, "rustc") || (DEBIAN.is_there() && (has_library(repo, DEBIAN.rustc) || has_source()))
+}
+
 /// A compiler with a standard library for Windows.
 struct Programs {
     cargo: &'static str,
     rustc: &'static str,
+}
+
+const DEBIAN: Programs = Programs { cargo: "/usr/bin/cargo", rustc: "/usr/bin/rustc" };
+
+impl Programs {
+    fn is_there(&self) -> bool {
+        Path::new(self.rustc).is_file() && Path::new(self.cargo).is_file()
+    }
 }
 
 /// Finds a compiler: the one on PATH, or Debian's, for which the standard library is built from source.
@@ -65,17 +78,20 @@ fn compiler(repo: &Repo) -> Result<Option<Programs>> {
     if has_library(repo, on_path.rustc) {
         return Ok(Some(on_path));
     }
-    let debian = Programs { cargo: "/usr/bin/cargo", rustc: "/usr/bin/rustc" };
-    if !Path::new(debian.rustc).is_file() || !Path::new(debian.cargo).is_file() {
+    if !DEBIAN.is_there() {
         return Ok(None);
     }
-    if !has_library(repo, debian.rustc) {
-        if !Path::new("/usr/lib/rustlib/src").exists() {
+    if !has_library(repo, DEBIAN.rustc) {
+        if !has_source() {
             return Ok(None);
         }
         std_source::build(repo, TARGET)?;
     }
-    Ok(Some(debian))
+    Ok(Some(DEBIAN))
+}
+
+fn has_source() -> bool {
+    Path::new("/usr/lib/rustlib/src").exists()
 }
 
 fn has_library(repo: &Repo, rustc: &str) -> bool {
