@@ -45,7 +45,7 @@ use keeper::{LocalCopyKeeper, LocalKeeper};
 use scratch::Scratch;
 
 use crate::commit::CommitError;
-use crate::files::{RootFiles, with_slashes};
+use crate::files::{Opened, RootFiles, with_slashes};
 use crate::git_config;
 #[cfg(unix)]
 use crate::keep::Keeper;
@@ -243,6 +243,15 @@ impl LocalEnvironment {
         Box::pin(async move { work(&self.files) })
     }
 
+    /// Reads an open file: a small one at once, another on a blocking thread.
+    async fn read_opened(&self, path: &FilePath, opened: Opened) -> Result<Vec<u8>, EnvError> {
+        if opened.is_small() {
+            return opened.read(path);
+        }
+        let path = path.clone();
+        self.run(move |_| opened.read(&path)).await
+    }
+
     /// Runs `work` on a blocking thread of the runtime, or at once without a runtime.
     fn run<T: Send + 'static>(
         &self,
@@ -292,13 +301,16 @@ impl ExecutionEnvironment for LocalEnvironment {
     }
 
     fn read<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Vec<u8>, EnvError>> {
-        let path = path.clone();
-        self.run(move |files| files.read(&path))
+        Box::pin(async move { self.read_opened(path, self.files.open_to_read(path)?).await })
     }
 
     fn read_existing<'a>(&'a self, path: &'a FilePath) -> BoxFuture<'a, Result<Option<Vec<u8>>, EnvError>> {
-        let path = path.clone();
-        self.run(move |files| files.read_existing(&path))
+        Box::pin(async move {
+            match self.files.open_existing(path)? {
+                Some(opened) => self.read_opened(path, opened).await.map(Some),
+                None => Ok(None),
+            }
+        })
     }
 
     fn write<'a>(&'a self, path: &'a FilePath, content: &'a [u8]) -> BoxFuture<'a, Result<(), EnvError>> {

@@ -103,6 +103,10 @@ pub struct KeptPreview {
     pub after: Option<KeptState>,
     /// Whether the path has another state by now, so that the undo leaves it alone.
     pub is_blocked: bool,
+    /// Whether no line log holds one of the changes.
+    pub is_unlogged: bool,
+    /// The text that the undo restores at a path with a line log, if it is a text that was kept.
+    pub text: Option<String>,
 }
 
 /// An undo of commands.
@@ -119,11 +123,11 @@ pub struct KeptUndo {
     #[cfg(not(target_family = "wasm"))]
     pub edited: BTreeMap<FilePath, BTreeSet<u64>>,
     /// Run and time, in milliseconds since 1970, of the first edit of each file by the runs, also of one that no log undoes.
-    /// Known in the last step.
+    /// Known in the last step, and for a preview.
     #[cfg(not(target_family = "wasm"))]
     pub first_edits: BTreeMap<FilePath, (u64, u64)>,
     /// The texts from before the first of these edits of those files that commands of the runs changed, too, in ways that
-    /// no line log holds. Known in the last step.
+    /// no line log holds. Known in the last step, and for a preview.
     #[cfg(not(target_family = "wasm"))]
     pub bases: BTreeMap<FilePath, String>,
     /// Those of them that the line logs left as they are. Known after the first step.
@@ -217,6 +221,10 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// something else, such as a link, and that the undo has not taken back yet. No line log holds it. Edits before it are
     /// undone after it.
     fn last_unlogged(&self, undo: &KeptUndo) -> BTreeMap<FilePath, (u64, u64)>;
+
+    /// Returns the files among `paths` that have several hard links, which a changed text would separate.
+    #[cfg(not(target_family = "wasm"))]
+    fn linked(&self, paths: &[FilePath]) -> BTreeSet<FilePath>;
 
     /// Returns the number of recorded changes in each ignored directory by commands of `runs`; with `only_live`, only by
     /// commands that are in effect. [`runs`](Self::runs) and [`preview`](Self::preview) do not name these paths.

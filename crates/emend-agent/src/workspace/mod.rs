@@ -26,6 +26,8 @@ mod redo;
 mod repeated_rollback;
 mod review;
 mod rollback;
+#[cfg(not(target_family = "wasm"))]
+mod rollback_preview;
 mod runs;
 mod snapshot;
 mod state;

@@ -151,7 +151,7 @@ impl Rollback {
 
 impl RolledBackFile {
     /// Returns no effect on a file.
-    fn untouched(path: FilePath) -> Self {
+    pub(super) fn untouched(path: FilePath) -> Self {
         let texts = TextChange { path: path.clone(), before: None, after: None };
         let (reverted, reverted_from_user, kept, conflicts) = (0, 0, 0, Vec::new());
         Self { file_path: path, reverted, reverted_from_user, kept, conflicts, refused: false, texts }
@@ -248,13 +248,15 @@ impl Workspace {
             let by_keeper = is_hard.then_some(&*request.runs);
             self.refuse_below_files(&mut rollback.files, &mut logs, by_keeper).await?;
         }
-        if request.preview {
-            #[cfg(not(target_family = "wasm"))]
-            self.refuse_filled(&mut rollback.files, &logs, &request.runs).await?;
-            return Ok(rollback);
-        }
         // Only texts can be held in memory until they are saved.
         let restores_kept = is_hard && request.files.is_none() && !self.defers_saves;
+        if request.preview {
+            #[cfg(not(target_family = "wasm"))]
+            let restores_kept = restores_kept || !is_hard && self.undoes_commands(request, &rollback).await?;
+            #[cfg(not(target_family = "wasm"))]
+            self.add_to_preview(&mut rollback.files, &logs, &request.runs, restores_kept).await?;
+            return Ok(rollback);
+        }
         #[cfg(not(target_family = "wasm"))]
         let restores_kept = restores_kept || !is_hard && self.undoes_commands(request, &rollback).await?;
         #[cfg(not(target_family = "wasm"))]
@@ -308,7 +310,7 @@ impl Workspace {
                 let step = self.step_of(&stepped);
                 #[cfg(not(target_family = "wasm"))]
                 let saved = set_of(stepped.iter().map(|(path, _)| path.clone()));
-                let refused = self.save_permitted(stepped, false, step).await?;
+                let refused = self.save_permitted(stepped, true, step).await?;
                 kept.logged.retain(|path| !refused.contains(path));
                 #[cfg(not(target_family = "wasm"))]
                 if is_hard && restores_kept {
@@ -363,7 +365,7 @@ impl Workspace {
             }
             kept.logged.extend(logs.iter().map(|(path, _)| path.clone()));
             let step = self.step_of(&logs);
-            let refused = self.save_permitted(logs, false, step).await?;
+            let refused = self.save_permitted(logs, true, step).await?;
             kept.logged.retain(|path| !refused.contains(path));
             restored.retain(|path| !refused.contains(path));
         }
@@ -478,30 +480,6 @@ impl Workspace {
             rollback.take_readable(&files);
             Ok(logs)
         })
-    }
-
-    /// Marks the texts of a preview that would come back in the place of a directory in which something stays.
-    #[cfg(not(target_family = "wasm"))]
-    async fn refuse_filled(
-        &self,
-        files: &mut [RolledBackFile],
-        logs: &[(FilePath, LineLog)],
-        runs: &[u64],
-    ) -> Result<(), ReviewError> {
-        let goes = |path: &FilePath| logs.iter().any(|(known, log)| known == path && log.is_visible_text(None));
-        for file in files.iter_mut().filter(|file| file.texts.before.is_none() && file.texts.after.is_some()) {
-            // Fails for a path that is not a directory.
-            let inside = self.environment().list(&file.file_path, usize::MAX).await.unwrap_or_default();
-            let mut left = set_of(inside.into_iter().map(|entry| entry.path).filter(|path| !goes(path)));
-            let changes = if left.is_empty() { Vec::new() } else { self.other_changes(runs, true).await? };
-            for change in changes.iter().filter(|change| change.before.is_none() && !change.is_blocked) {
-                left.remove(&change.path);
-            }
-            if !left.is_empty() {
-                *file = RolledBackFile { refused: true, ..RolledBackFile::untouched(file.file_path.clone()) };
-            }
-        }
-        Ok(())
     }
 
     /// Takes the texts out of a plan that would come back below a file that is in the place of their directory. With

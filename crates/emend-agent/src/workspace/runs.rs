@@ -281,13 +281,19 @@ impl Workspace {
         if let Some(keeper) = self.keeper() {
             let changes = keeper.preview(&undo).await?;
             #[cfg(not(target_family = "wasm"))]
-            for change in changes.iter().filter(|change| !change.is_blocked && replaces_text(change)) {
+            for change in changes.iter().filter(|change| !change.is_blocked && change.is_unlogged) {
                 // The log cannot read its place now. It gets its turn after the keeper.
                 let n_kept = undone.kept.len();
                 undone.kept.retain(|kept| *kept != change.path);
                 if undone.kept.len() < n_kept {
                     undone.restored.push(change.path.clone());
                 }
+            }
+            #[cfg(not(target_family = "wasm"))]
+            {
+                let linked = keeper.linked(&undone.restored);
+                undone.restored.retain(|path| !linked.contains(path));
+                undone.refused.extend(linked);
             }
             for change in changes.into_iter().filter(|change| !undo.logged.contains(&change.path)) {
                 if change.is_blocked { &mut undone.blocked } else { &mut undone.restored }.push(change.path);
@@ -300,7 +306,7 @@ impl Workspace {
     }
 
     /// Returns the files with changes of the agent in `runs` that are in effect.
-    fn logged(&self, runs: &[u64]) -> BTreeSet<FilePath> {
+    pub(super) fn logged(&self, runs: &[u64]) -> BTreeSet<FilePath> {
         let runs = run_names(runs);
         let state = self.state();
         let is_logged = |log: &LineLog| {
@@ -332,6 +338,8 @@ impl Workspace {
         let logged = self.logged(runs);
         let Some(keeper) = self.keeper() else { return Ok(Vec::new()) };
         let undo = KeptUndo { runs: runs.to_vec(), logged, restores_deleted: is_hard, ..KeptUndo::default() };
+        #[cfg(not(target_family = "wasm"))]
+        let undo = self.with_first_edits(undo);
         let mut changes = keeper.preview(&undo).await?;
         let logged = undo.logged;
         changes.retain(|change| {
@@ -522,13 +530,6 @@ impl Workspace {
         taken.undone.restored.retain(|path| !obstructed.contains(path));
         taken.undone.kept = set_of(taken.undone.kept.drain(..).chain(obstructed)).into_iter().collect();
     }
-}
-
-/// Returns whether a command put something else in the place of a text.
-#[cfg(not(target_family = "wasm"))]
-fn replaces_text(change: &KeptPreview) -> bool {
-    let is_text = |state: &Option<KeptState>| state.as_ref().is_some_and(|state| state.kind.is_text());
-    is_text(&change.before) && change.after.is_some() && !is_text(&change.after)
 }
 
 /// Returns whether a file cannot be read because of its own path: a directory or a binary file is in its place, or a link

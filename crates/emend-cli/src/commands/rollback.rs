@@ -80,9 +80,7 @@ pub(crate) async fn hard(root: &Start, run: u64, check: bool, yes: bool) -> Resu
     let lost: Vec<FilePath> = lost.into_iter().collect();
     let preview = RollbackRequest { mode: RollbackMode::HardAll, runs, preview: true, ..RollbackRequest::default() };
     let mut files = project.workspace.rollback(&preview).await?.files;
-    let mut refused = refusals(&project, &files).await;
-    // A command put something else in the place of the text, and its undo puts it back.
-    refused.retain(|(path, _)| !others.iter().any(|other| shown(&other.path) == *path));
+    let refused = refusals(&project, &files).await;
     files.retain(|file| file.texts.before != file.texts.after);
     let ignored = text_diff::ignored(&project.workspace.ignored_changes(&preview.runs, true));
     if files.is_empty() && others.is_empty() && ignored.is_empty() {

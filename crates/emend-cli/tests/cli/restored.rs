@@ -302,6 +302,17 @@ fn a_rolled_back_file_that_the_run_had_made_is_called_removed() {
     assert_eq!(done, "removed new.txt\n");
 }
 
+#[test]
+fn a_scoped_rollback_restores_a_file_that_cannot_be_written_as_undo_does() {
+    for words in [&["undo"][..], &["rollback", "1", "--scoped"]] {
+        let project = Project::new(&[("a.txt", b"a\n")]);
+        command(&project, "echo more >> a.txt; chmod 444 a.txt");
+        let done = project.run(words).assert_ok().stdout.clone();
+        assert!(done.contains("restored a.txt\n") && !done.contains("kept a.txt:"), "{words:?}: {done}");
+        assert_eq!(project.read("a.txt"), "a\n", "{words:?}");
+    }
+}
+
 /// Returns the path of the file with the contents that commands replaced.
 fn pack(directory: &Path) -> Option<PathBuf> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).find_map(|path| match path.is_dir() {

@@ -26,7 +26,7 @@ pub(crate) use late_sync::sync_directory;
 pub(crate) use open::bytes_to_read;
 #[cfg(unix)]
 pub(crate) use open::read_text;
-pub(crate) use open::{on_disk, read_entry, reading};
+pub(crate) use open::{Opened, on_disk, read_entry, reading};
 pub(crate) use root::{RootFiles, entry_metadata, keep_owner, refuse_unless_replaceable, with_slashes};
 pub(crate) use sync::SyncContent;
 #[cfg(test)]

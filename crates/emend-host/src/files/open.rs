@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::io::{self, Read};
 
 use cap_std::fs::{Dir, File, OpenOptions};
-use emend_agent::environment::FilePath;
+use emend_agent::environment::{EnvError, FilePath};
+
+use super::error::{WHOLE_FILE_BYTES_MAX, describe, too_large};
 
 /// Returns a path as the system needs it; the root is `.`.
 pub(crate) fn on_disk(path: &FilePath) -> &OsStr {
@@ -31,8 +33,40 @@ pub(crate) fn bytes_to_read(len: u64) -> u64 {
 /// Number of bytes to read from a file that reports a size of 0.
 const UNKNOWN_BYTES: u64 = 1 << 20;
 
+/// An open file of at most [`WHOLE_FILE_BYTES_MAX`] bytes.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    file: File,
+    n_bytes: u64,
+}
+
+/// Largest file whose content a local disk delivers in less time than the way to a blocking thread and back takes.
+const SMALL_BYTES_MAX: u64 = 64 << 10;
+
+impl Opened {
+    /// Looks at the size of an open file.
+    pub(super) fn new(path: &FilePath, file: File) -> Result<Self, EnvError> {
+        let n_bytes = file.metadata().map_err(|error| describe(path.as_str(), &error))?.len();
+        if n_bytes > WHOLE_FILE_BYTES_MAX {
+            return Err(too_large(path.as_str(), n_bytes));
+        }
+        Ok(Self { file, n_bytes })
+    }
+
+    /// Whether the content can be read on a thread that must not wait. A file of the kernel, which has no size, is not
+    /// small.
+    pub(crate) fn is_small(&self) -> bool {
+        (1..=SMALL_BYTES_MAX).contains(&self.n_bytes)
+    }
+
+    /// Reads the content, as large as it was at the time of opening.
+    pub(crate) fn read(&self, path: &FilePath) -> Result<Vec<u8>, EnvError> {
+        read_up_to(&self.file, bytes_to_read(self.n_bytes)).map_err(|error| describe(path.as_str(), &error))
+    }
+}
+
 /// Reads at most `bytes_max` bytes.
-pub(super) fn read_up_to(file: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
+fn read_up_to(file: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     // A file of the kernel, whose size is unknown, is usually small.
     let expected = if bytes_max == UNKNOWN_BYTES { 0 } else { bytes_max };
     let mut content = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());

@@ -14,10 +14,10 @@ use emend_agent::suggest::closest;
 
 use super::attributes::{Attributes, RemovedFiles};
 use super::directory::{Kind, Reader, entries, is_exhausted};
-use super::error::{WHOLE_FILE_BYTES_MAX, describe, invalid, is_absence, too_large};
+use super::error::{describe, invalid, is_absence};
 use super::late_sync::LateSync;
 use super::made_directories::MadeDirectories;
-use super::open::{bytes_to_read, on_disk, read_text, read_up_to, reading};
+use super::open::{Opened, on_disk, read_text, reading};
 use super::sync::SyncContent as _;
 use super::temp_files::{self, UNFINISHED, temporary_name};
 
@@ -161,21 +161,38 @@ impl RootFiles {
         Ok(found.ok().as_ref().and_then(to_metadata))
     }
 
+    /// Returns whether a regular file has more than one name.
+    #[cfg(unix)]
+    pub(crate) fn has_links(&self, path: &FilePath) -> bool {
+        use cap_std::fs::MetadataExt as _;
+        let found = self.directory.symlink_metadata(on_disk(path));
+        found.is_ok_and(|found| found.is_file() && found.nlink() > 1)
+    }
+
     /// Reads a file of at most [`WHOLE_FILE_BYTES_MAX`] bytes.
+    ///
+    /// [`WHOLE_FILE_BYTES_MAX`]: super::error::WHOLE_FILE_BYTES_MAX
     pub(crate) fn read(&self, path: &FilePath) -> Result<Vec<u8>, EnvError> {
-        self.read_opened(path, &self.open_file(path)?)
+        self.open_to_read(path)?.read(path)
     }
 
     /// Reads a file as [`read`](Self::read) does; `None` if nothing exists at `path`.
     pub(crate) fn read_existing(&self, path: &FilePath) -> Result<Option<Vec<u8>>, EnvError> {
-        match self.open_existing(path)? {
-            Some(file) => self.read_opened(path, &file).map(Some),
-            None => Ok(None),
-        }
+        self.open_existing(path)?.map(|opened| opened.read(path)).transpose()
+    }
+
+    /// Opens a file to be read as a whole.
+    pub(crate) fn open_to_read(&self, path: &FilePath) -> Result<Opened, EnvError> {
+        Opened::new(path, self.open_file(path)?)
+    }
+
+    /// Opens a file as [`open_to_read`](Self::open_to_read) does; `None` if nothing exists at `path`.
+    pub(crate) fn open_existing(&self, path: &FilePath) -> Result<Option<Opened>, EnvError> {
+        self.open_file_existing(path)?.map(|file| Opened::new(path, file)).transpose()
     }
 
     /// Opens a file to be read; `None` if nothing exists at `path`.
-    fn open_existing(&self, path: &FilePath) -> Result<Option<File>, EnvError> {
+    fn open_file_existing(&self, path: &FilePath) -> Result<Option<File>, EnvError> {
         match self.directory.symlink_metadata(on_disk(path)) {
             Ok(found) if found.is_file() => return self.open_looked_at(path, found.file_type()).map(Some),
             Ok(_) => {}
@@ -187,16 +204,6 @@ impl RootFiles {
             Some(found) if found.kind == EntryKind::Directory => Err(EnvError::IsDirectory { path: path.to_string() }),
             Some(_) => self.open_file(path).map(Some),
         }
-    }
-
-    /// Reads the rest of an open file of at most [`WHOLE_FILE_BYTES_MAX`] bytes.
-    fn read_opened(&self, path: &FilePath, file: &File) -> Result<Vec<u8>, EnvError> {
-        let failed = |error| describe(path.as_str(), &error);
-        let n_bytes = file.metadata().map_err(failed)?.len();
-        if n_bytes > WHOLE_FILE_BYTES_MAX {
-            return Err(too_large(path.as_str(), n_bytes));
-        }
-        read_up_to(file, bytes_to_read(n_bytes)).map_err(failed)
     }
 
     /// Changes a file if it has the expected content and `may_change` returns true. The new content is prepared before

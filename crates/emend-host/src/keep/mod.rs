@@ -221,8 +221,7 @@ impl Keeper {
     /// Returns the text of a file before the last recorded command.
     pub(crate) fn text_before(&mut self, files: &RootFiles, path: &FilePath) -> io::Result<Option<String>> {
         self.with(files, |loaded| {
-            let changes = loaded.record.commands.last().map(|recorded| recorded.changes.as_slice()).unwrap_or_default();
-            let change = changes.binary_search_by(|change| change.path.cmp(path)).ok().and_then(|at| changes.get(at));
+            let change = loaded.record.commands.last().and_then(|recorded| recorded.change_of(path));
             match change.and_then(|change| change.before.as_ref()).map(|before| &before.content) {
                 Some(Content::File { blob: Some(blob), .. }) => {
                     let blob = *blob;

@@ -116,8 +116,7 @@ impl Record {
         for step in &self.order {
             let event = match step {
                 Step::Command(number) => self.commands.get(*number).and_then(|recorded| {
-                    let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
-                    let change = found.and_then(|at| recorded.changes.get(at))?;
+                    let change = recorded.change_of(path)?;
                     let (before, after) = (mode(&change.before), Some(mode(&change.after)));
                     let file = change.before.as_ref().map(|node| (node.inode, node.links));
                     Some(Event { run: recorded.run, command: Some(*number), before, after, file, is_on: true })

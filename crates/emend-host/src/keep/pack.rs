@@ -69,8 +69,7 @@ impl Pack {
             let names = fs::read_dir(directory).map(|entries| entries.flatten().map(|entry| entry.file_name()));
             names.map(|names| names.filter_map(|name| name.into_string().ok()))
         };
-        let number = |name: String| name.strip_prefix("index-").and_then(|number| number.parse::<u64>().ok());
-        let number = names()?.filter_map(number).max().unwrap_or_default();
+        let number = newest(names()?);
         let file = open_private(&directory.join(format!("pack-{number}")))?;
         let mut pack = Self {
             directory: directory.to_owned(),
@@ -104,13 +103,10 @@ impl Pack {
             open_private(&pack.index())?.set_len((index.len() - rest) as u64)?;
         }
         pack.known.reserve(index.len() / INDEX_ENTRY_BYTES);
-        for entry in index.chunks_exact(INDEX_ENTRY_BYTES) {
-            let Some((hash, rest)) = entry.split_first_chunk() else { continue };
-            let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
-            let (at, len) = (number(&rest[..8]), number(&rest[8..]));
+        for (hash, at, len) in entries_of(&index) {
             // The pack is synced first, so this is never needed after a crash.
             if at + len <= pack.len {
-                pack.known.insert(ContentHash::from_bytes(*hash), Some(at));
+                pack.known.insert(hash, Some(at));
             }
         }
         Ok(pack)
@@ -329,6 +325,39 @@ impl Pack {
             false => Err(io::Error::new(io::ErrorKind::InvalidData, "a kept content is damaged")),
         }
     }
+}
+
+/// Reads a content of the store in `directory`, which another process may use meanwhile; `None` if it is not there.
+pub(super) fn read_beside(directory: &Path, blob: &Blob) -> io::Result<Option<Vec<u8>>> {
+    let names = fs::read_dir(directory)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let number = newest(names);
+    let found = match fs::read(directory.join(format!("large-{}", blob.hash.hex()))) {
+        Ok(content) => Some(content),
+        Err(_) => {
+            let index = fs::read(directory.join(format!("index-{number}")))?;
+            let Some((_, at, _)) = entries_of(&index).find(|(hash, ..)| *hash == blob.hash) else { return Ok(None) };
+            let pack = File::open(directory.join(format!("pack-{number}")))?;
+            let mut content = vec![0; usize::try_from(blob.len).map_err(io::Error::other)?];
+            std::os::unix::fs::FileExt::read_exact_at(&pack, &mut content, at)?;
+            Some(content)
+        }
+    };
+    Ok(found.filter(|content| ContentHash::of(content) == blob.hash))
+}
+
+/// Returns the number of the newest index.
+fn newest(names: impl Iterator<Item = String>) -> u64 {
+    let number = |name: String| name.strip_prefix("index-").and_then(|number| number.parse::<u64>().ok());
+    names.filter_map(number).max().unwrap_or_default()
+}
+
+/// Returns hash, position and length of the entries of an index.
+fn entries_of(index: &[u8]) -> impl Iterator<Item = (ContentHash, u64, u64)> {
+    index.chunks_exact(INDEX_ENTRY_BYTES).filter_map(|entry| {
+        let (hash, rest) = entry.split_first_chunk()?;
+        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        Some((ContentHash::from_bytes(*hash), number(&rest[..8]), number(&rest[8..])))
+    })
 }
 
 /// Returns a limit of sizes. Storms set a lower one.

@@ -4,62 +4,96 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use emend_agent::environment::{FilePath, KeptPreview, KeptState, KeptStateKind, KeptUndo};
+use emend_agent::search::is_binary;
+use emend_edit::ContentHash;
+use emend_edit::text::decode;
 
-use super::Keeper;
 use super::aside::{ASIDE, Aside};
-use super::names;
-use super::node::{Change, Content, Node};
+use super::node::{Blob, Change, Content, Node};
+use super::pack::read_beside;
 use super::record::Record;
 use super::restore::{Places, Switch, Switched};
+use super::{Keeper, Loaded, names};
 use crate::files::RootFiles;
 
 impl Keeper {
-    /// Returns the changes that an undo would take back or leave alone now, without those in ignored directories.
+    /// Returns the changes that an undo would take back or leave alone now, without those in ignored directories. Of these,
+    /// only texts with line logs are among them.
     pub(crate) fn preview(&mut self, files: &RootFiles, undo: &KeptUndo) -> io::Result<Vec<KeptPreview>> {
         if !self.directory.exists() {
             return Ok(Vec::new());
         }
         match self.only_reads {
             true => {
-                let aside = Aside(self.directory.join(ASIDE));
-                preview(&Record::read(&self.directory)?.0, files, &aside, undo)
+                let (record, aside) = (Record::read(&self.directory)?.0, Aside(self.directory.join(ASIDE)));
+                preview(&record, files, &aside, undo, &mut |blob| read_beside(&self.directory, blob))
             }
-            false => self.with(files, |loaded| preview(&loaded.record, files, &loaded.aside, undo)),
+            false => self.with(files, |Loaded { record, aside, pack, .. }| {
+                preview(record, files, aside, undo, &mut |blob| pack.read(blob).map(Some))
+            }),
         }
     }
 }
 
-fn preview(record: &Record, files: &RootFiles, aside: &Aside, undo: &KeptUndo) -> io::Result<Vec<KeptPreview>> {
-    // The state before the first command that changed a path, and the one after the last.
-    let mut changes: BTreeMap<&FilePath, (Option<&Node>, Option<&Node>)> = BTreeMap::new();
-    let commands = record.live_commands(&undo.runs);
-    for &number in &commands {
+/// The changes of one path by the commands of an undo.
+struct Span<'a> {
+    /// The state before the first command that changed the path.
+    before: Option<&'a Node>,
+    /// The state after the last one.
+    after: Option<&'a Node>,
+    /// Whether no line log holds one of the changes.
+    is_unlogged: bool,
+}
+
+/// Returns the changes of each path by commands.
+fn spans<'a>(record: &'a Record, commands: &[usize], undo: &KeptUndo) -> BTreeMap<&'a FilePath, Span<'a>> {
+    let mut spans: BTreeMap<&FilePath, Span<'_>> = BTreeMap::new();
+    for &number in commands {
         let Some(recorded) = record.commands.get(number) else { continue };
         let is_shown = |change: &&Change| {
+            let is_logged = change.is_text() && undo.logged.contains(&change.path);
             // Objects stay, because a later commit may need them.
             let is_switched = !names::is_object(&change.path);
-            recorded.is_live(&change.path) && !change.is_product() && is_switched
+            recorded.is_live(&change.path) && (!change.is_product() || is_logged) && is_switched
         };
         for change in recorded.changes.iter().filter(is_shown) {
             let (before, after) = (change.before.as_ref(), change.after.as_ref());
-            changes.entry(&change.path).and_modify(|known| known.0 = before).or_insert((before, after));
+            let is_unlogged = !change.keeps_content() && !recorded.is_in_log(change, &undo.logged);
+            let span = spans.entry(&change.path).or_insert(Span { before, after, is_unlogged });
+            span.before = before;
+            span.is_unlogged |= is_unlogged;
         }
     }
+    spans
+}
+
+fn preview(
+    record: &Record,
+    files: &RootFiles,
+    aside: &Aside,
+    undo: &KeptUndo,
+    read: &mut dyn FnMut(&Blob) -> io::Result<Option<Vec<u8>>>,
+) -> io::Result<Vec<KeptPreview>> {
+    let commands = record.live_commands(&undo.runs);
     let mut places = Places::of(files, aside).restoring_deleted(undo.restores_deleted);
     let (mut previews, mut repositories) = (Vec::new(), BTreeMap::new());
-    for (path, (before, after)) in changes {
+    for (path, Span { before, after, is_unlogged }) in spans(record, &commands, undo) {
         let switch = Switch { path, from: after, to: before };
+        let keeps_mode = |places: &mut Places<'_>| {
+            let modes = before.zip(after).map(|(before, after)| (before.mode, after.mode));
+            let changed = modes.filter(|(before, after)| before != after);
+            changed.map_or(Ok(None), |(_, after)| Ok::<_, io::Error>(Some(places.mode(path)? == Some(after))))
+        };
         let is_blocked = match places.look(&switch)? {
             Switched::Done => false,
-            Switched::LeftAlone => true,
+            Switched::LeftAlone if is_unlogged => !is_left_by_edits(record, &commands, path, undo),
+            // The log restores the text, and the keeper the mode bits.
+            Switched::LeftAlone if undo.logged.contains(path) => keeps_mode(&mut places)? != Some(true),
+            Switched::LeftAlone => !is_left_by_edits(record, &commands, path, undo),
             Switched::Before if record.is_changed_later(&commands, path) => true,
             // The contents are the same. The mode bits may differ.
-            Switched::Before => match (before, after) {
-                (Some(before), Some(after)) if before.mode != after.mode && places.mode(path)? == Some(after.mode) => {
-                    false
-                }
-                _ => continue,
-            },
+            Switched::Before if keeps_mode(&mut places)? == Some(true) => false,
+            Switched::Before => continue,
         };
         if !names::is_named_alone(path) {
             // A repository is named as a whole, also if only a part of it can be restored.
@@ -71,32 +105,58 @@ fn preview(record: &Record, files: &RootFiles, aside: &Aside, undo: &KeptUndo) -
             }
             continue;
         }
+        let text = match before.map(|before| &before.content) {
+            Some(Content::File { blob: Some(blob), is_text: true }) if is_unlogged && undo.logged.contains(path) => {
+                read(blob)?.and_then(|content| Some(decode(&content).ok()?.to_owned()))
+            }
+            _ => None,
+        };
         let (before, after) = (before.map(state), after.map(state));
-        previews.push(KeptPreview { path: names::shown(path), before, after, is_blocked });
+        previews.push(KeptPreview { path: names::shown(path), before, after, is_blocked, is_unlogged, text });
     }
     for (path, (states, is_blocked)) in repositories {
         let directory = || Some(KeptState { kind: KeptStateKind::Directory, mode: 0o755 });
         let (before, after) = states.unwrap_or_else(|| (directory(), directory()));
-        previews.push(KeptPreview { path, before, after, is_blocked });
+        previews.push(KeptPreview { path, before, after, is_blocked, is_unlogged: true, text: None });
     }
     previews.sort_by(|a, b| a.path.cmp(&b.path));
-    block_filled(files, &mut previews, &|path| undo.logged.contains(path) || is_made(record, &commands, path));
+    let is_undone_by_log = |path: &FilePath| {
+        undo.restores_deleted && undo.logged.contains(path) && files.read(path).is_ok_and(|now| !is_binary(&now))
+    };
+    let goes = |path: &FilePath| undo.logged.contains(path) || is_made(record, &commands, path);
+    block_filled(files, &mut previews, &goes, &is_undone_by_log);
     block_below_others(files, &mut previews);
     Ok(previews)
+}
+
+/// Returns whether a hard rollback of edits leaves the text that the last command before them had put there.
+fn is_left_by_edits(record: &Record, commands: &[usize], path: &FilePath, undo: &KeptUndo) -> bool {
+    let known = undo.bases.get(path).zip(undo.first_edits.get(path)).filter(|_| undo.restores_deleted);
+    known.is_some_and(|(base, first)| {
+        let recorded = commands.iter().filter_map(|&number| record.commands.get(number));
+        let mut before = recorded.filter(|recorded| (recorded.run, recorded.at_ms) < *first);
+        let last = before.find_map(|recorded| recorded.change_of(path));
+        match last.and_then(|change| change.after.as_ref()).map(|after| &after.content) {
+            Some(Content::File { blob: Some(blob), .. }) => blob.hash == ContentHash::of(base.as_bytes()),
+            _ => false,
+        }
+    })
 }
 
 /// Returns whether the first of these commands that changed a path has made it.
 fn is_made(record: &Record, commands: &[usize], path: &FilePath) -> bool {
     let recorded = commands.iter().rev().filter_map(|&number| record.commands.get(number));
-    let mut changes = recorded.filter_map(|recorded| {
-        let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok()?;
-        recorded.changes.get(found)
-    });
+    let mut changes = recorded.filter_map(|recorded| recorded.change_of(path));
     changes.next().is_some_and(|change| change.before.is_none())
 }
 
 /// Blocks the directories that stay, because something is in them that does not go.
-fn block_filled(files: &RootFiles, previews: &mut [KeptPreview], goes: &dyn Fn(&FilePath) -> bool) {
+fn block_filled(
+    files: &RootFiles,
+    previews: &mut [KeptPreview],
+    goes: &dyn Fn(&FilePath) -> bool,
+    is_undone_by_log: &dyn Fn(&FilePath) -> bool,
+) {
     let is_directory =
         |state: &Option<KeptState>| state.as_ref().is_some_and(|state| state.kind == KeptStateKind::Directory);
     let mut blocked: BTreeSet<FilePath> = BTreeSet::new();
@@ -110,7 +170,7 @@ fn block_filled(files: &RootFiles, previews: &mut [KeptPreview], goes: &dyn Fn(&
             let mut inside = names.map(|name| change.path.join(&names::text_of(name.as_encoded_bytes())));
             change.is_blocked = inside.any(|path| blocked.contains(&path) || !goes(&path));
         }
-        if change.is_blocked {
+        if change.is_blocked && !is_undone_by_log(&change.path) {
             blocked.insert(change.path.clone());
         }
     }

@@ -113,6 +113,12 @@ impl Recorded {
         self.ignored.clear();
     }
 
+    /// Returns the change of a path.
+    pub(super) fn change_of(&self, path: &FilePath) -> Option<&Change> {
+        let found = self.changes.binary_search_by(|change| change.path.cmp(path)).ok()?;
+        self.changes.get(found)
+    }
+
     /// Returns whether the change of a path is in effect.
     pub(super) fn is_live(&self, path: &FilePath) -> bool {
         self.is_on && (self.partly.is_empty() || self.partly.contains(path))
@@ -132,8 +138,7 @@ impl Recorded {
     /// Returns whether the command made the whole repository that a path is in.
     pub(super) fn makes_repository_of(&self, path: &FilePath) -> bool {
         let top = names::repository(path).and_then(|(directory, _)| FilePath::clean(directory));
-        let found = top.and_then(|top| self.changes.binary_search_by(|change| change.path.cmp(&top)).ok());
-        found.and_then(|at| self.changes.get(at)).is_some_and(|change| change.before.is_none())
+        top.and_then(|top| self.change_of(&top)).is_some_and(|change| change.before.is_none())
     }
 }
 
@@ -336,11 +341,8 @@ impl Record {
 
     /// Returns whether the last change of a path was in an ignored directory.
     pub(super) fn is_product(&self, path: &FilePath) -> bool {
-        let change = |recorded: &'_ Recorded| {
-            let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok()?;
-            Some(recorded.changes.get(found)?.is_product())
-        };
-        self.commands.iter().rev().find_map(change).unwrap_or_default()
+        let mut changes = self.commands.iter().rev().filter_map(|recorded| recorded.change_of(path));
+        changes.next().is_some_and(Change::is_product)
     }
 
     /// Returns the paths that commands changed.
@@ -392,10 +394,8 @@ impl Record {
     /// again, so the changes of `commands` are not undone.
     pub(super) fn is_changed_later(&self, commands: &[usize], path: &FilePath) -> bool {
         let after = commands.iter().max().map_or(0, |last| last + 1);
-        self.commands.iter().skip(after).filter(|recorded| recorded.is_live(path)).any(|recorded| {
-            let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
-            found.and_then(|at| recorded.changes.get(at)).is_some_and(|change| !change.keeps_content())
-        })
+        let later = self.commands.iter().skip(after).filter(|recorded| recorded.is_live(path));
+        later.filter_map(|recorded| recorded.change_of(path)).any(|change| !change.keeps_content())
     }
 
     /// Returns the paths that were directories before the first command of `runs` that changed them, each with the hash of the

@@ -33,6 +33,7 @@ mod apart;
 mod hard;
 mod killed;
 mod kinds;
+mod previews;
 #[cfg(target_os = "linux")]
 mod processes;
 mod redone;

@@ -123,10 +123,8 @@ impl Loaded {
             let is_logged = |change: &&Change| recorded.is_in_log(change, logged);
             // A file that became a directory comes back only when the directory is empty.
             let is_replaced = |path: &FilePath| {
-                let found = recorded.changes.binary_search_by(|change| change.path.cmp(path)).ok();
-                let change = found.and_then(|at| recorded.changes.get(at));
                 let was_file = |change: &Change| change.before.is_some() && !is_directory(change.before.as_ref());
-                change.is_some_and(|change| was_file(change) && is_directory(change.after.as_ref()))
+                recorded.change_of(path).is_some_and(|change| was_file(change) && is_directory(change.after.as_ref()))
             };
             // The log has put the text there that was there before the first of the runs. A later one of them may have put
             // back what this command changed, so the texts of this command say nothing. Only mode bits are missing.

@@ -87,6 +87,10 @@ impl FileKeeper for LocalKeeper {
         lock(&self.keeper).last_unlogged(&self.files, undo)
     }
 
+    fn linked(&self, paths: &[FilePath]) -> BTreeSet<FilePath> {
+        paths.iter().filter(|path| self.files.has_links(path)).cloned().collect()
+    }
+
     fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {
         lock(&self.keeper).ignored(&self.files, runs, only_live)
     }

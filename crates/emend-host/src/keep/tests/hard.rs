@@ -24,8 +24,12 @@ const TEXT_AGAIN: Step = Shell("rm -rf a.txt; printf 'x\\n' > a.txt");
 const EDIT_TEXT: Step = Edit("x", "y");
 
 fn hard(open: &Open) -> Rollback {
+    roll_back(open, false)
+}
+
+fn roll_back(open: &Open, preview: bool) -> Rollback {
     let runs = open.workspace.runs().iter().map(|run| run.run_id).collect();
-    let request = RollbackRequest { runs, mode: RollbackMode::HardAll, ..RollbackRequest::default() };
+    let request = RollbackRequest { runs, mode: RollbackMode::HardAll, preview, ..RollbackRequest::default() };
     block_on(open.workspace.rollback(&request)).unwrap()
 }
 
@@ -103,4 +107,27 @@ fn a_text_that_a_later_command_made_binary_is_named_before_a_hard_rollback() {
     assert_eq!(named, [("a.txt", false)]);
     hard(&open);
     check_same(&before, &project.tree());
+}
+
+#[test]
+fn the_preview_of_a_hard_rollback_refuses_no_text_that_the_keeper_restores() {
+    for other in [BINARY, LINK, DIRECTORY] {
+        let Shell(command) = other else { unreachable!() };
+        let project = Project::usual();
+        let before = project.tree();
+        let open = project.open();
+        open.call("edit_file", json!({ "file_path": "a.txt", "old_string": "one", "new_string": "1" })).unwrap();
+        open.shell(command);
+        let changed = project.tree();
+        let previewed = roll_back(&open, true);
+        check_same(&changed, &project.tree());
+        let done = hard(&open);
+        check_same(&before, &project.tree());
+        for (name, rollback) in [("preview", previewed), ("rollback", done)] {
+            let refused =
+                |path: &str| rollback.files.iter().any(|file| file.refused && file.file_path.as_str() == path);
+            assert_eq!(rollback.files[0].file_path.as_str(), "a.txt", "{name}: {command}");
+            assert!(!refused("a.txt"), "{name}: {command}");
+        }
+    }
 }
