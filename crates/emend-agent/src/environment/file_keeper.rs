@@ -127,7 +127,7 @@ pub struct KeptUndo {
     #[cfg(not(target_family = "wasm"))]
     pub first_edits: BTreeMap<FilePath, (u64, u64)>,
     /// The texts from before the first of these edits of those files that commands of the runs changed, too, in ways that
-    /// no line log holds. Known in the last step, and for a preview.
+    /// no line log holds. Known in the last step; for a preview, the texts that the logs leave.
     #[cfg(not(target_family = "wasm"))]
     pub bases: BTreeMap<FilePath, String>,
     /// Those of them that the line logs left as they are. Known after the first step.
@@ -225,6 +225,10 @@ pub trait FileKeeper: MaybeSend + MaybeSync {
     /// Returns the files among `paths` that have several hard links, which a changed text would separate.
     #[cfg(not(target_family = "wasm"))]
     fn linked(&self, paths: &[FilePath]) -> BTreeSet<FilePath>;
+
+    /// Returns whether a directory was created for a file, so that it gives way to a file when the files in it go.
+    #[cfg(not(target_family = "wasm"))]
+    fn gives_way(&self, directory: &FilePath) -> bool;
 
     /// Returns the number of recorded changes in each ignored directory by commands of `runs`; with `only_live`, only by
     /// commands that are in effect. [`runs`](Self::runs) and [`preview`](Self::preview) do not name these paths.

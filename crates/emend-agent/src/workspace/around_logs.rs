@@ -61,12 +61,6 @@ impl Workspace {
         Some(log)
     }
 
-    /// As [`note_first_edits`](Self::note_first_edits).
-    pub(super) fn with_first_edits(&self, mut kept: KeptUndo) -> KeptUndo {
-        self.note_first_edits(&mut kept);
-        kept
-    }
-
     /// Notes the first edit of each file in the runs of an undo, and the text before it if commands changed the file, too.
     pub(super) fn note_first_edits(&self, kept: &mut KeptUndo) {
         let names = run_names(&kept.runs);

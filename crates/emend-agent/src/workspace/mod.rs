@@ -15,6 +15,8 @@ mod file_view;
 mod gate;
 mod hunk_edit;
 mod kept_command;
+#[cfg(not(target_family = "wasm"))]
+mod kept_effect;
 mod kept_texts;
 mod parts;
 mod pending;
@@ -33,6 +35,7 @@ mod snapshot;
 mod state;
 mod steps;
 mod told;
+mod undo_preview;
 mod unsaved;
 mod write;
 

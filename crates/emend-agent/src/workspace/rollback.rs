@@ -19,9 +19,9 @@ use super::around_logs::{edits_of, first_edit};
 use super::bundle::{hash_of, hunk_name, patch_of};
 use super::decisions::refused;
 use super::review::{ReviewError, run_names};
-#[cfg(not(target_family = "wasm"))]
-use super::runs::TURNS_MAX;
 use super::runs::{MAY_KEEP, TextChange, is_of_path_alone};
+#[cfg(not(target_family = "wasm"))]
+use super::runs::{TURNS_MAX, is_below_any};
 use super::state::Workspace;
 use crate::environment::{FilePath, KeptUndo, UndoStep};
 
@@ -396,15 +396,21 @@ impl Workspace {
     ) -> Result<(Vec<RolledBackFile>, Vec<(FilePath, LineLog)>), ReviewError> {
         let (mut files, mut logs) = (Vec::new(), Vec::new());
         #[cfg(not(target_family = "wasm"))]
+        let runs: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        #[cfg(not(target_family = "wasm"))]
         let (mut directories, mut unlogged) = (BTreeMap::new(), BTreeMap::new());
         #[cfg(not(target_family = "wasm"))]
         if is_hard {
-            let runs: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
             directories = self.directories_before(&runs);
             unlogged = self.keeper().map(|keeper| keeper.first_unlogged(&runs)).unwrap_or_default();
         }
         for path in paths.iter().cloned() {
             let number = self.state().files.get(&path).map_or(0, |entry| entry.number);
+            #[cfg(not(target_family = "wasm"))]
+            if self.is_elsewhere(&path).await && !(is_hard && is_below_any(&path, &self.giving_way(&runs).await?)) {
+                files.push(RolledBackFile { refused: true, ..RolledBackFile::untouched(path) });
+                continue;
+            }
             let before = match self.log_to_switch(&path).await {
                 #[cfg(not(target_family = "wasm"))]
                 Err(error) if is_hard && is_of_path_alone(&error) && self.is_off(names) => continue,

@@ -82,9 +82,9 @@ pub struct RedoneRuns {
 
 /// The logs after undoing runs.
 #[derive(Default)]
-struct TakenBack {
-    undone: UndoneRun,
-    logs: Vec<(FilePath, LineLog)>,
+pub(super) struct TakenBack {
+    pub(super) undone: UndoneRun,
+    pub(super) logs: Vec<(FilePath, LineLog)>,
     /// Texts with lines of the user or of another program that cannot come back, because a directory takes their place.
     #[cfg(not(target_family = "wasm"))]
     covered: Vec<FilePath>,
@@ -269,42 +269,6 @@ impl Workspace {
         Ok(restored)
     }
 
-    /// Returns the effect that [`undo_runs`](Self::undo_runs) would have now, as far as the system permits it.
-    ///
-    /// # Errors
-    ///
-    /// A file or the record of commands cannot be read.
-    pub async fn preview_undo_runs(&self, runs: &[u64]) -> Result<UndoneRun, WorkspaceError> {
-        let _writing = self.enter().await?;
-        let mut undone = self.taken_back(runs, None).await?.undone;
-        let undo = KeptUndo { runs: runs.to_vec(), logged: self.logged(runs), ..KeptUndo::default() };
-        if let Some(keeper) = self.keeper() {
-            let changes = keeper.preview(&undo).await?;
-            #[cfg(not(target_family = "wasm"))]
-            for change in changes.iter().filter(|change| !change.is_blocked && change.is_unlogged) {
-                // The log cannot read its place now. It gets its turn after the keeper.
-                let n_kept = undone.kept.len();
-                undone.kept.retain(|kept| *kept != change.path);
-                if undone.kept.len() < n_kept {
-                    undone.restored.push(change.path.clone());
-                }
-            }
-            #[cfg(not(target_family = "wasm"))]
-            {
-                let linked = keeper.linked(&undone.restored);
-                undone.restored.retain(|path| !linked.contains(path));
-                undone.refused.extend(linked);
-            }
-            for change in changes.into_iter().filter(|change| !undo.logged.contains(&change.path)) {
-                if change.is_blocked { &mut undone.blocked } else { &mut undone.restored }.push(change.path);
-            }
-            undone.restored = set_of(undone.restored).into_iter().collect();
-        }
-        let undid = self.runs().into_iter().filter(|run| runs.contains(&run.run_id));
-        undone.lost = set_of(undid.flat_map(|run| run.lost)).into_iter().collect();
-        Ok(undone)
-    }
-
     /// Returns the files with changes of the agent in `runs` that are in effect.
     pub(super) fn logged(&self, runs: &[u64]) -> BTreeSet<FilePath> {
         let runs = run_names(runs);
@@ -315,79 +279,6 @@ impl Workspace {
             })
         };
         state.files.iter().filter(|(_, entry)| is_logged(&entry.log)).map(|(path, _)| path.clone()).collect()
-    }
-
-    /// Returns the changes of commands in `runs` that an undo would take back, other than those of texts that line logs undo.
-    ///
-    /// # Errors
-    ///
-    /// The changes of the commands cannot be read.
-    pub async fn other_changes_of_runs(&self, runs: &[u64]) -> Result<Vec<KeptPreview>, WorkspaceError> {
-        let mut changes = self.other_changes(runs, false).await?;
-        changes.retain(|change| !change.is_blocked);
-        Ok(changes)
-    }
-
-    /// As [`other_changes_of_runs`](Self::other_changes_of_runs), with the changes that an undo would leave alone because
-    /// their paths were changed since. `is_hard` is that of a hard rollback, which restores deleted paths.
-    ///
-    /// # Errors
-    ///
-    /// The changes of the commands cannot be read.
-    pub async fn other_changes(&self, runs: &[u64], is_hard: bool) -> Result<Vec<KeptPreview>, WorkspaceError> {
-        let logged = self.logged(runs);
-        let Some(keeper) = self.keeper() else { return Ok(Vec::new()) };
-        let undo = KeptUndo { runs: runs.to_vec(), logged, restores_deleted: is_hard, ..KeptUndo::default() };
-        #[cfg(not(target_family = "wasm"))]
-        let undo = self.with_first_edits(undo);
-        let mut changes = keeper.preview(&undo).await?;
-        let logged = undo.logged;
-        changes.retain(|change| {
-            let mode = |state: &Option<KeptState>| state.as_ref().map(|state| state.mode);
-            let both_exist = change.before.is_some() && change.after.is_some();
-            // No log can read what a later command has put in the place of its text.
-            #[cfg(not(target_family = "wasm"))]
-            if change.after.as_ref().is_some_and(|after| !after.kind.is_text()) {
-                return true;
-            }
-            !logged.contains(&change.path) || (both_exist && mode(&change.before) != mode(&change.after))
-        });
-        Ok(changes)
-    }
-
-    /// Returns the number of changes that commands of `runs` made in each ignored directory; with `only_live`, only those
-    /// that an undo would take back. The paths in these directories are named nowhere else.
-    #[must_use]
-    pub fn ignored_changes(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {
-        self.keeper().map(|keeper| keeper.ignored(runs, only_live)).unwrap_or_default()
-    }
-
-    /// Returns the texts of the files that `runs` changed, or of `path` alone, as they are and as
-    /// [`undo_runs`](Self::undo_runs) would leave them. Changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// A file cannot be read.
-    pub async fn texts_of_runs(
-        &self,
-        runs: &[u64],
-        path: Option<&FilePath>,
-    ) -> Result<Vec<TextChange>, WorkspaceError> {
-        let _writing = self.enter().await?;
-        let without = self.taken_back(runs, path).await?.logs;
-        let mut changes = Vec::new();
-        for (path, log) in without {
-            let (before, after) = (log.visible_text(), self.visible(&path).await);
-            if MAY_KEEP && after.as_ref().is_err_and(is_of_path_alone) {
-                // A directory is in its place, for example. The undo names it.
-                continue;
-            }
-            let after = after?;
-            if before != after {
-                changes.push(TextChange { path, before, after });
-            }
-        }
-        Ok(changes)
     }
 
     /// Returns the file that is in the place of a directory above a path, so that the path cannot exist.
@@ -415,7 +306,7 @@ impl Workspace {
     }
 
     /// Returns the logs as an undo of runs would leave them.
-    async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
+    pub(super) async fn taken_back(&self, runs: &[u64], path: Option<&FilePath>) -> Result<TakenBack, WorkspaceError> {
         #[cfg(target_family = "wasm")]
         let around = AroundLogs {};
         #[cfg(not(target_family = "wasm"))]
@@ -425,7 +316,7 @@ impl Workspace {
 
     /// Returns the paths at which an undo puts a directory in the place of something else.
     #[cfg(not(target_family = "wasm"))]
-    async fn giving_way(&self, runs: &[u64]) -> Result<BTreeSet<FilePath>, WorkspaceError> {
+    pub(super) async fn giving_way(&self, runs: &[u64]) -> Result<BTreeSet<FilePath>, WorkspaceError> {
         let Some(keeper) = self.keeper() else { return Ok(BTreeSet::new()) };
         let is_directory = |state: &Option<KeptState>| {
             state.as_ref().is_some_and(|state| state.kind == crate::environment::KeptStateKind::Directory)
@@ -521,7 +412,8 @@ impl Workspace {
             };
             // Fails for a path that is not a directory.
             let inside = self.environment().list(path, usize::MAX).await.unwrap_or_default();
-            let is_blocked = above.is_some_and(|above| !going.contains(&above)) || self.is_elsewhere(path).await;
+            let has_link_above = self.is_elsewhere(path).await && !is_below_any(path, giving_way);
+            let is_blocked = above.is_some_and(|above| !going.contains(&above)) || has_link_above;
             if is_blocked || inside.iter().any(stays) {
                 obstructed.insert(path.clone());
             }
@@ -530,6 +422,12 @@ impl Workspace {
         taken.undone.restored.retain(|path| !obstructed.contains(path));
         taken.undone.kept = set_of(taken.undone.kept.drain(..).chain(obstructed)).into_iter().collect();
     }
+}
+
+/// Returns whether one of these paths is above `path`.
+#[cfg(not(target_family = "wasm"))]
+pub(super) fn is_below_any(path: &FilePath, paths: &BTreeSet<FilePath>) -> bool {
+    std::iter::successors(path.parent(), FilePath::parent).any(|above| paths.contains(&above))
 }
 
 /// Returns whether a file cannot be read because of its own path: a directory or a binary file is in its place, or a link

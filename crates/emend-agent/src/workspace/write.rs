@@ -329,7 +329,7 @@ impl Workspace {
     /// Returns whether a path leads to another one, over a link.
     #[cfg(not(target_family = "wasm"))]
     pub(super) async fn is_elsewhere(&self, path: &FilePath) -> bool {
-        let found = self.whole.resolve(path.as_str(), Access::Read).await;
+        let found = self.whole.resolve(path.as_str(), Access::Write).await;
         found.map_or_else(|error| matches!(error, EnvError::OutsideRoot { .. }), |found| found != *path)
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::collections::HashMap;
 
 use cap_std::fs::Metadata;
-use emend_agent::environment::{FileChange, FilePath};
+use emend_agent::environment::{EnvError, FileChange, FilePath};
 use emend_edit::ContentHash;
 
 use super::disk::{Disk, with_executable};
@@ -112,7 +112,10 @@ fn old_file(disk: &mut Disk<'_>, change: &FileChange, targets: &mut Targets) -> 
     let found = match (disk.look(&change.path)?, &change.before) {
         (None, None) => return Ok(None),
         (None, Some(_)) => return Err(changed()),
-        (Some(found), None) if found.is_dir() && targets.clear(disk, &change.path)? => return Ok(None),
+        (Some(found), None) if found.is_dir() => match targets.clear(disk, &change.path)? {
+            true => return Ok(None),
+            false => return Err(EnvError::IsDirectory { path: change.path.to_string() }.into()),
+        },
         (Some(found), _) => found,
     };
     refuse_unless_replaceable(&change.path, &found, change.over_read_only)?;

@@ -511,7 +511,7 @@ fn files_that_must_not_be_replaced_are_rejected_before_any_write() {
     refused(change("twin.txt", Some("gone\n"), None), "permission_denied", "2 hard links");
     refused(change("sub/b.txt", Some("two\n"), Some("x")), "permission_denied", "read-only");
     refused(change("link.txt", Some("one\r\n"), Some("x")), "invalid_argument", "it is a link");
-    refused(change("sub", None, Some("x")), "invalid_argument", "it is a directory");
+    refused(change("sub", None, Some("x")), "invalid_argument", "this is a directory");
     refused(change("a.txt/x", None, Some("x")), "invalid_argument", "it must be a directory");
     refused(change("keep.txt", Some("other"), Some("x")), "stale", "keep.txt has changed");
     refused(change("keep.txt", None, Some("x")), "stale", "keep.txt has changed");

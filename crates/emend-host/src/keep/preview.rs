@@ -129,10 +129,9 @@ fn preview(
     Ok(previews)
 }
 
-/// Returns whether a hard rollback of edits leaves the text that the last command before them had put there.
+/// Returns whether the undo of edits leaves the text that the last command before them had put there.
 fn is_left_by_edits(record: &Record, commands: &[usize], path: &FilePath, undo: &KeptUndo) -> bool {
-    let known = undo.bases.get(path).zip(undo.first_edits.get(path)).filter(|_| undo.restores_deleted);
-    known.is_some_and(|(base, first)| {
+    undo.bases.get(path).zip(undo.first_edits.get(path)).is_some_and(|(base, first)| {
         let recorded = commands.iter().filter_map(|&number| record.commands.get(number));
         let mut before = recorded.filter(|recorded| (recorded.run, recorded.at_ms) < *first);
         let last = before.find_map(|recorded| recorded.change_of(path));

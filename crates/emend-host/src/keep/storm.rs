@@ -18,6 +18,7 @@ use super::tests::{Open, Project, Tree};
 mod apart;
 mod crowd;
 mod kinds;
+mod previews;
 mod put_back;
 mod restored;
 mod scattered;

@@ -33,7 +33,7 @@ mod apart;
 mod hard;
 mod killed;
 mod kinds;
-mod previews;
+pub(super) mod previews;
 #[cfg(target_os = "linux")]
 mod processes;
 mod redone;

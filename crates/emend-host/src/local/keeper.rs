@@ -91,6 +91,10 @@ impl FileKeeper for LocalKeeper {
         paths.iter().filter(|path| self.files.has_links(path)).cloned().collect()
     }
 
+    fn gives_way(&self, directory: &FilePath) -> bool {
+        self.files.has_made(directory)
+    }
+
     fn ignored(&self, runs: &[u64], only_live: bool) -> BTreeMap<FilePath, usize> {
         lock(&self.keeper).ignored(&self.files, runs, only_live)
     }

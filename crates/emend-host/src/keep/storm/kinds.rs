@@ -21,7 +21,7 @@ const NO_DIRECTORIES: [&str; 6] = ["a.txt", "run.sh", "deep/er/c.txt", "a.txt/in
 const FEW: [&[&str]; 3] = [&["a.txt", "run.sh"], &["a.txt", "a.txt/in"], &["deep/er", "deep/er/c.txt", "new"]];
 
 /// Returns the paths that a seed changes.
-fn paths_of(seed: u64, of_few: bool) -> &'static [&'static str] {
+pub(super) fn paths_of(seed: u64, of_few: bool) -> &'static [&'static str] {
     match (of_few, seed % 3) {
         (false, _) => &PATHS,
         (true, family) => FEW[family as usize],
@@ -30,7 +30,7 @@ fn paths_of(seed: u64, of_few: bool) -> &'static [&'static str] {
 
 impl Numbers {
     /// Returns a call that changes the kind of one of these paths, or a path above or below it. It may fail.
-    fn kind_change(&mut self, paths: &[&'static str]) -> (&'static str, Value) {
+    pub(super) fn kind_change(&mut self, paths: &[&'static str]) -> (&'static str, Value) {
         let (one, other) = (self.pick(paths), self.pick(paths));
         let number = self.below(1000);
         let command = match self.below(12) {
@@ -65,7 +65,7 @@ impl Numbers {
 }
 
 /// Returns an edit of the whole text in the place of a call that would write a file that was not read.
-fn replacing(project: &Project, (tool, arguments): (&'static str, Value)) -> (&'static str, Value) {
+pub(super) fn replacing(project: &Project, (tool, arguments): (&'static str, Value)) -> (&'static str, Value) {
     let path = arguments["file_path"].as_str().filter(|_| tool == "write_file");
     let text = path.and_then(|path| fs::read_to_string(project.path(path)).ok()).filter(|text| !text.is_empty());
     match (path, text) {
