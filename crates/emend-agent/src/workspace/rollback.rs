@@ -381,6 +381,10 @@ impl Workspace {
         if is_part || rollback.files.iter().any(stays) {
             return Ok(false);
         }
+        // Such as a text that became a directory, although it is a text again.
+        if self.keeper().is_some_and(|keeper| !keeper.first_unlogged(&request.runs).is_empty()) {
+            return Ok(false);
+        }
         let others = self.other_changes(&request.runs, false).await?;
         Ok(others.is_empty() && self.ignored_changes(&request.runs, true).is_empty())
     }

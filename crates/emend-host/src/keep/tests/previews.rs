@@ -77,6 +77,8 @@ const CASES: &[&[Step]] = &[
     &[Edit("deep/er/c.txt", "sea", "C"), User("mv deep moved; ln -s moved deep")],
     &[Edit("deep/er/c.txt", "sea", "C"), Shell("mv deep moved; ln -s moved deep"), User("echo mine >> deep/er/c.txt")],
     &[Shell("mv deep/er/c.txt c.txt; mkdir deep/er/c.txt")],
+    &[Shell("rm -r deep/er; echo f > deep/er"), Shell("rm deep/er; mkdir deep/er; echo n > deep/er/in")],
+    &[Shell("rm -r deep/er; echo f > deep/er"), User("true"), Shell("rm deep/er; mkdir deep/er; echo n > deep/er/in")],
     &[Shell("rm -r deep; mkdir deep; echo n > deep/in"), Shell("mkdir -p deep/er/c.txt; echo m > deep/er/c.txt/in")],
     &[Shell("mv deep moved; ln -s moved deep"), Shell("mv deep/er m; mkdir deep/er; mv m deep/er/in")],
     &[Shell("mv deep moved; ln -s moved deep"), EDIT],
@@ -165,7 +167,10 @@ pub(in super::super) fn undo_as_previewed(project: &Project, open: &Open) -> Vec
     let others = block_on(open.workspace.other_changes_of_runs(&runs)).unwrap();
     let texts = block_on(open.workspace.texts_of_runs(&runs, None)).unwrap();
     check_same(&before, &project.tree());
-    let done = block_on(open.workspace.undo_runs(&runs)).unwrap();
+    let done = match block_on(open.workspace.undo_runs(&runs)) {
+        Ok(done) => done,
+        Err(error) => return vec![error.to_string()],
+    };
     let after = project.tree();
     for text in texts.iter().filter(|text| done.restored.contains(&text.path)) {
         if text.before != text.after && text.before != text_of(&after, text.path.as_str()) {
@@ -176,7 +181,12 @@ pub(in super::super) fn undo_as_previewed(project: &Project, open: &Open) -> Vec
     let sets = |undone: UndoneRun| {
         let kept = [undone.kept, undone.blocked].concat();
         let kept = kept.into_iter().filter(|path| !undone.restored.contains(path)).collect::<Vec<_>>();
-        [set(&undone.restored), set(&kept), set(&undone.refused)]
+        // A directory that was something else in between is there before and after.
+        let is_same = |path: &String| {
+            before.get(path) == after.get(path) && before.get(path).is_some_and(|(_, content)| content == "directory")
+        };
+        let restored = set(&undone.restored).into_iter().filter(|path| !is_same(path)).collect();
+        [restored, set(&kept), set(&undone.refused)]
     };
     let (previewed, done) = (sets(previewed), sets(done));
     if previewed != done {
