@@ -15,11 +15,9 @@ use super::error::WorkspaceError;
 use super::review::run_names;
 use super::state::Workspace;
 use super::steps::Step;
+use crate::environment::{EntryKind, EnvError, FileKeeper, FilePath, KeptRun, KeptUndo, UndoStep};
 #[cfg(not(target_family = "wasm"))]
-use crate::environment::ReplacedDirectories;
-use crate::environment::{
-    EntryKind, EnvError, FileKeeper, FilePath, KeptPreview, KeptRun, KeptState, KeptUndo, UndoStep,
-};
+use crate::environment::{KeptPreview, KeptState, ReplacedDirectories};
 
 /// Whether a keeper of files may restore paths. In a browser none does, and the constant keeps the code out of the module.
 pub(super) const MAY_KEEP: bool = cfg!(not(target_family = "wasm"));

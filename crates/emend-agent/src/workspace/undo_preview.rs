@@ -7,7 +7,9 @@ use emend_edit::size::compact_sort::set_of;
 use super::error::WorkspaceError;
 use super::runs::{MAY_KEEP, TextChange, UndoneRun, is_of_path_alone};
 use super::state::Workspace;
-use crate::environment::{FilePath, KeptPreview, KeptState};
+#[cfg(not(target_family = "wasm"))]
+use crate::environment::KeptState;
+use crate::environment::{FilePath, KeptPreview};
 
 impl Workspace {
     /// Returns the effect that [`undo_runs`](Self::undo_runs) would have now, as far as the system permits it.
@@ -58,20 +60,28 @@ impl Workspace {
     ///
     /// The changes of the commands cannot be read.
     pub async fn other_changes(&self, runs: &[u64], is_hard: bool) -> Result<Vec<KeptPreview>, WorkspaceError> {
-        let logs = if is_hard { Vec::new() } else { self.taken_back(runs, None).await?.logs };
-        let Some((effect, logged)) = self.kept_effect(runs, &logs, is_hard).await? else { return Ok(Vec::new()) };
-        let mut changes = effect.into_changes();
-        changes.retain(|change| {
-            let mode = |state: &Option<KeptState>| state.as_ref().map(|state| state.mode);
-            let both_exist = change.before.is_some() && change.after.is_some();
-            // No log can read what a later command has put in the place of its text.
-            #[cfg(not(target_family = "wasm"))]
-            if change.after.as_ref().is_some_and(|after| !after.kind.is_text()) {
-                return true;
-            }
-            !logged.contains(&change.path) || (both_exist && mode(&change.before) != mode(&change.after))
-        });
-        Ok(changes)
+        // In a browser no commands change files.
+        #[cfg(target_family = "wasm")]
+        {
+            let _ = (runs, is_hard);
+            Ok(Vec::new())
+        }
+        #[cfg(not(target_family = "wasm"))]
+        {
+            let logs = if is_hard { Vec::new() } else { self.taken_back(runs, None).await?.logs };
+            let Some((effect, logged)) = self.kept_effect(runs, &logs, is_hard).await? else { return Ok(Vec::new()) };
+            let mut changes = effect.into_changes();
+            changes.retain(|change| {
+                let mode = |state: &Option<KeptState>| state.as_ref().map(|state| state.mode);
+                let both_exist = change.before.is_some() && change.after.is_some();
+                // No log can read what a later command has put in the place of its text.
+                if change.after.as_ref().is_some_and(|after| !after.kind.is_text()) {
+                    return true;
+                }
+                !logged.contains(&change.path) || (both_exist && mode(&change.before) != mode(&change.after))
+            });
+            Ok(changes)
+        }
     }
 
     /// Returns the number of changes that commands of `runs` made in each ignored directory; with `only_live`, only those
