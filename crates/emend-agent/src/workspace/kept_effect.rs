@@ -62,24 +62,30 @@ impl Workspace {
         log.visible_text()
     }
 
-    /// Returns the keeper's part of an undo after which the logs are `logs`; with `restores_deleted`, of a hard rollback.
-    /// Also returns the files with edits of the runs in effect.
+    /// Returns the keeper's part of an undo, or with `is_hard` of a hard rollback. `logs` are the logs after the undo, if they
+    /// are known. Also returns the files with edits of the runs in effect.
     pub(super) async fn kept_effect(
         &self,
         runs: &[u64],
-        logs: &[(FilePath, LineLog)],
-        restores_deleted: bool,
+        logs: Option<&[(FilePath, LineLog)]>,
+        is_hard: bool,
     ) -> Result<Option<(KeptEffect, BTreeSet<FilePath>)>, WorkspaceError> {
         let Some(keeper) = self.keeper() else { return Ok(None) };
         let logged = self.logged(runs);
-        let mut undo = KeptUndo { runs: runs.to_vec(), logged, restores_deleted, ..KeptUndo::default() };
+        let mut undo = KeptUndo { runs: runs.to_vec(), logged, restores_deleted: is_hard, ..KeptUndo::default() };
         self.note_first_edits(&mut undo);
         // A log that was moved begins with the text of another path.
         let unlogged = keeper.first_unlogged(runs);
         let both = undo.first_edits.keys().filter(|path| unlogged.contains_key(*path));
         let texts = both.map(|path| (path.clone(), self.text_after_rollback(path, runs)));
         let mut texts: BTreeMap<FilePath, Option<String>> = texts.collect();
-        texts.extend(logs.iter().map(|(path, log)| (path.clone(), log.visible_text())));
+        // All logs are read only if one of them matters.
+        let own = match logs {
+            None if !is_hard && !texts.is_empty() => self.taken_back(runs, None).await?.logs,
+            _ => Vec::new(),
+        };
+        let logs = logs.unwrap_or(&own).iter().filter(|(path, _)| unlogged.contains_key(path));
+        texts.extend(logs.map(|(path, log)| (path.clone(), log.visible_text())));
         undo.bases = texts.iter().filter_map(|(path, text)| Some((path.clone(), text.clone()?))).collect();
         let changes = keeper.preview(&undo).await?;
         let KeptUndo { logged, first_edits, .. } = undo;

@@ -403,6 +403,9 @@ impl Workspace {
         let runs: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
         #[cfg(not(target_family = "wasm"))]
         let (mut directories, mut unlogged) = (BTreeMap::new(), BTreeMap::new());
+        // Looked at only if a link is above a text.
+        #[cfg(not(target_family = "wasm"))]
+        let mut links = None;
         #[cfg(not(target_family = "wasm"))]
         if is_hard {
             directories = self.directories_before(&runs);
@@ -411,9 +414,15 @@ impl Workspace {
         for path in paths.iter().cloned() {
             let number = self.state().files.get(&path).map_or(0, |entry| entry.number);
             #[cfg(not(target_family = "wasm"))]
-            if self.is_elsewhere(&path).await && !(is_hard && is_below_any(&path, &self.giving_way(&runs).await?)) {
-                files.push(RolledBackFile { refused: true, ..RolledBackFile::untouched(path) });
-                continue;
+            if self.is_elsewhere(&path).await {
+                let links = match &mut links {
+                    Some(known) => known,
+                    unknown => unknown.insert(if is_hard { self.giving_way(&runs).await? } else { BTreeSet::new() }),
+                };
+                if !is_below_any(&path, links) {
+                    files.push(RolledBackFile { refused: true, ..RolledBackFile::untouched(path) });
+                    continue;
+                }
             }
             let before = match self.log_to_switch(&path).await {
                 #[cfg(not(target_family = "wasm"))]

@@ -31,7 +31,7 @@ impl Workspace {
         if !restores_kept {
             return Ok(());
         }
-        let effect = self.kept_effect(runs, &[], true).await.map_err(WorkspaceError::from)?;
+        let effect = self.kept_effect(runs, None, true).await.map_err(WorkspaceError::from)?;
         let Some((effect, _)) = effect else { return Ok(()) };
         for file in files.iter_mut().filter(|file| !linked.contains(&file.file_path)) {
             // A command put something else in the place of the text, and its undo puts it back.

@@ -22,7 +22,7 @@ impl Workspace {
         let taken = self.taken_back(runs, None).await?;
         let mut undone = taken.undone;
         #[cfg(not(target_family = "wasm"))]
-        if let Some((effect, logged)) = self.kept_effect(runs, &taken.logs, false).await? {
+        if let Some((effect, logged)) = self.kept_effect(runs, Some(&taken.logs), false).await? {
             // The log cannot read the place of these now. They get their turn after the keeper.
             let is_read_later = |path: &FilePath| effect.of(path).is_some_and(|change| change.is_unlogged);
             let (later, kept) = undone.kept.into_iter().partition(is_read_later);
@@ -68,8 +68,7 @@ impl Workspace {
         }
         #[cfg(not(target_family = "wasm"))]
         {
-            let logs = if is_hard { Vec::new() } else { self.taken_back(runs, None).await?.logs };
-            let Some((effect, logged)) = self.kept_effect(runs, &logs, is_hard).await? else { return Ok(Vec::new()) };
+            let Some((effect, logged)) = self.kept_effect(runs, None, is_hard).await? else { return Ok(Vec::new()) };
             let mut changes = effect.into_changes();
             changes.retain(|change| {
                 let mode = |state: &Option<KeptState>| state.as_ref().map(|state| state.mode);
@@ -91,8 +90,8 @@ impl Workspace {
         self.keeper().map(|keeper| keeper.ignored(runs, only_live)).unwrap_or_default()
     }
 
-    /// Returns the texts of the files that `runs` changed, or of `path` alone, as they are and as
-    /// [`undo_runs`](Self::undo_runs) would leave them. Changes nothing.
+    /// Returns the texts of the files that `runs` changed as they are and as [`undo_runs`](Self::undo_runs) would leave them.
+    /// Changes nothing. Of `path` alone, the other text is the one that its line log would leave.
     ///
     /// # Errors
     ///
@@ -105,7 +104,10 @@ impl Workspace {
         let _writing = self.enter().await?;
         let without = self.taken_back(runs, path).await?.logs;
         #[cfg(not(target_family = "wasm"))]
-        let effect = self.kept_effect(runs, &without, false).await?;
+        let effect = match path {
+            None => self.kept_effect(runs, Some(&without), false).await?,
+            Some(_) => None,
+        };
         let mut changes = Vec::new();
         for (path, log) in without {
             let before = log.visible_text();

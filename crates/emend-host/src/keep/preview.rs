@@ -107,7 +107,8 @@ fn preview(
         }
         let text = match before.map(|before| &before.content) {
             Some(Content::File { blob: Some(blob), is_text: true }) if is_unlogged && undo.logged.contains(path) => {
-                read(blob)?.and_then(|content| Some(decode(&content).ok()?.to_owned()))
+                // A content that is damaged is named by the undo.
+                read(blob).ok().flatten().and_then(|content| Some(decode(&content).ok()?.to_owned()))
             }
             _ => None,
         };
