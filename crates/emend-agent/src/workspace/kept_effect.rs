@@ -28,6 +28,11 @@ impl KeptEffect {
         self.changes.iter().find(|change| change.path == *path && !change.is_blocked)
     }
 
+    /// Returns whether commands changed a path. The keeper then changes it back also where its log cannot.
+    pub(super) fn knows(&self, path: &FilePath) -> bool {
+        self.changes.iter().any(|change| change.path == *path)
+    }
+
     /// Returns the text that the undo leaves at a path whose log begins with what a command put there; `None` if the log
     /// decides.
     pub(super) fn text(&self, path: &FilePath) -> Option<Option<&str>> {

@@ -115,6 +115,9 @@ pub struct Rollback {
     /// on a machine with files changes other than texts at all.
     #[serde(skip)]
     pub kept: Vec<FilePath>,
+    /// Paths that were restored beside texts, also those of which older changes are kept.
+    #[serde(skip)]
+    pub restored: BTreeSet<FilePath>,
 }
 
 /// The effect of a rollback on one file.
@@ -243,7 +246,7 @@ impl Workspace {
         }
         let paths: Vec<FilePath> = paths.into_iter().filter(is_wanted).collect();
         let (files, mut logs) = self.plan(&paths, &names, is_hard, &mut named).await?;
-        let mut rollback = Rollback { files, kept: Vec::new() };
+        let mut rollback = Rollback { files, ..Rollback::default() };
         if MAY_KEEP {
             let by_keeper = is_hard.then_some(&*request.runs);
             self.refuse_below_files(&mut rollback.files, &mut logs, by_keeper).await?;
@@ -284,6 +287,8 @@ impl Workspace {
                 kept.n_steps = self.state().done.len();
                 let outcome = self.undo_kept(&kept, step).await.map_err(super::error::WorkspaceError::from)?;
                 rollback.kept = outcome.kept;
+                #[cfg(not(target_family = "wasm"))]
+                rollback.restored.extend(outcome.restored.iter().cloned());
                 #[cfg(not(target_family = "wasm"))]
                 if matches!(step, UndoStep::AfterLogs) {
                     late.extend(outcome.restored.iter().cloned());

@@ -24,14 +24,15 @@ impl Workspace {
         let Some(keeper) = self.keeper() else { return Ok(()) };
         let is_written = |file: &&mut RolledBackFile| !file.refused && file.texts.before != file.texts.after;
         let written: Vec<FilePath> = files.iter_mut().filter(is_written).map(|file| file.file_path.clone()).collect();
-        let linked = keeper.linked(&written);
+        let effect = match restores_kept {
+            true => self.kept_effect(runs, None, true).await.map_err(WorkspaceError::from)?,
+            false => None,
+        };
+        let knows = |path: &FilePath| effect.as_ref().is_some_and(|(effect, _)| effect.knows(path));
+        let linked: Vec<FilePath> = keeper.linked(&written).into_iter().filter(|path| !knows(path)).collect();
         for file in files.iter_mut().filter(|file| linked.contains(&file.file_path)) {
             *file = RolledBackFile { refused: true, ..RolledBackFile::untouched(file.file_path.clone()) };
         }
-        if !restores_kept {
-            return Ok(());
-        }
-        let effect = self.kept_effect(runs, None, true).await.map_err(WorkspaceError::from)?;
         let Some((effect, _)) = effect else { return Ok(()) };
         for file in files.iter_mut().filter(|file| !linked.contains(&file.file_path)) {
             // A command put something else in the place of the text, and its undo puts it back.

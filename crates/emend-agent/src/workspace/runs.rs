@@ -59,8 +59,8 @@ pub struct UndoneRun {
     pub restored: Vec<FilePath>,
     /// Text files that keep a part of the runs, because the user has edited it since.
     pub kept: Vec<FilePath>,
-    /// Other paths that stay as they are because they have another state than the runs left. A later undo tries them
-    /// again.
+    /// Other paths with changes that stay because the paths have another state than the runs left. A later undo tries them
+    /// again. If a later change of a path was undone, it is among `restored`, too.
     pub blocked: Vec<FilePath>,
     /// Files that stay as they are because the system does not permit to replace them, such as one with hard links, or because
     /// a directory is in their place.
@@ -198,8 +198,7 @@ impl Workspace {
         {
             undone.kept = set_of(undone.kept.drain(..).chain(taken.covered)).into_iter().collect();
         }
-        // Of these, at most the mode bits were changed back.
-        undone.restored.retain(|path| !undone.blocked.contains(path));
+        undone.refused.retain(|path| !undone.restored.contains(path));
         Ok(undone)
     }
 

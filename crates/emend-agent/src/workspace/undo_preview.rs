@@ -28,8 +28,8 @@ impl Workspace {
             let (later, kept) = undone.kept.into_iter().partition(is_read_later);
             undone.kept = kept;
             undone.restored = [undone.restored, later].concat();
-            undone.refused =
-                self.keeper().map(|keeper| keeper.linked(&undone.restored)).into_iter().flatten().collect();
+            let linked = self.keeper().map(|keeper| keeper.linked(&undone.restored));
+            undone.refused = linked.into_iter().flatten().filter(|path| !effect.knows(path)).collect();
             undone.restored.retain(|path| !undone.refused.contains(path));
             let changes = effect.into_changes().into_iter();
             for change in changes.filter(|change| !logged.contains(&change.path)) {

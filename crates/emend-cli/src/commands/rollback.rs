@@ -25,7 +25,9 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
     since(&project, run)?;
     let request = RollbackRequest { runs: vec![run], preview: check, ..RollbackRequest::default() };
     let files = project.workspace.rollback(&request).await?.files;
-    if files.iter().all(|file| file.reverted == 0 && file.conflicts.is_empty() && !file.refused) {
+    // The keeper changes a text without a change in its log, such as one with hard links.
+    let is_changed = |file: &RolledBackFile| file.reverted > 0 || file.texts.before != file.texts.after;
+    if files.iter().all(|file| !is_changed(file) && file.conflicts.is_empty() && !file.refused) {
         let paths = beside_texts(&project, run).await?;
         if !paths.is_empty() {
             let advice = format!("to undo it and all later runs: emend rollback {run}");
@@ -41,7 +43,10 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
         if check && file.texts.before != file.texts.after {
             let (before, after) = (file.texts.before.as_deref(), file.texts.after.as_deref());
             stdout.write_own(&text_diff::coloured(Painter::stdout(), file.file_path.as_str(), before, after))?;
-        } else if !check && file.reverted > 0 && (file.texts.before.is_some() || file.texts.after.is_some()) {
+        } else if !check
+            && file.texts.before != file.texts.after
+            && (file.texts.before.is_some() || file.texts.after.is_some())
+        {
             let action = if file.texts.after.is_none() { "removed" } else { "restored" };
             writeln!(stdout, "{action} {name}")?;
         }
@@ -132,7 +137,7 @@ pub(crate) async fn hard(root: &Start, run: u64, check: bool, yes: bool) -> Resu
     let refused: Vec<&FilePath> = done.files.iter().filter(|file| file.refused).map(|file| &file.file_path).collect();
     let others: Vec<FilePath> = done.kept.into_iter().filter(|path| !refused.contains(&path)).collect();
     // The preview does not know that the system refuses a change.
-    let is_kept = |path: &FilePath| refused.contains(&path) || others.contains(path);
+    let is_kept = |path: &FilePath| refused.contains(&path) || others.contains(path) && !done.restored.contains(path);
     let taken: Vec<&str> =
         losses.iter().filter(|(path, _)| !path.is_some_and(is_kept)).map(|(_, line)| line.as_str()).collect();
     let kept = Blocked::all(&project, &others).await;

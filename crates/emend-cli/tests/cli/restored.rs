@@ -313,6 +313,24 @@ fn a_scoped_rollback_restores_a_file_that_cannot_be_written_as_undo_does() {
     }
 }
 
+#[test]
+fn a_path_of_which_the_later_change_alone_is_undone_is_named_as_restored_and_as_kept() {
+    for mode in [&[][..], &["--hard", "--yes"]] {
+        let project = Project::new(&[("k.bin", b"\0old")]);
+        command(&project, "printf '\\0N1' > k.bin");
+        fs::write(project.path("k.bin"), b"\0MINEK").unwrap();
+        command(&project, "printf '\\0N2' > k.bin");
+        let check = [&["rollback", "1", "--check"][..], &mode[..mode.len().min(1)]].concat();
+        let check = project.run(&check).assert_ok().stdout.clone();
+        assert!(check.contains("k.bin: binary file of 3 bytes → binary file of 6 bytes"), "{mode:?}: {check}");
+        assert!(check.contains("kept k.bin: it was changed since"), "{mode:?}: {check}");
+        let done = project.run(&[&["rollback", "1"][..], mode].concat()).assert_ok().stdout.clone();
+        assert_eq!(fs::read(project.path("k.bin")).unwrap(), b"\0MINEK", "{mode:?}");
+        assert!(done.contains("restored k.bin") || done.contains("took back k.bin"), "{mode:?}: {done}");
+        assert!(done.contains("kept k.bin: it was changed since"), "{mode:?}: {done}");
+    }
+}
+
 /// Returns the path of the file with the contents that commands replaced.
 fn pack(directory: &Path) -> Option<PathBuf> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).find_map(|path| match path.is_dir() {

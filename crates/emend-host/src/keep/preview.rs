@@ -1,5 +1,6 @@
 //! The changes of commands that an undo would take back, without changing anything.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -43,6 +44,16 @@ struct Span<'a> {
     after: Option<&'a Node>,
     /// Whether no line log holds one of the changes.
     is_unlogged: bool,
+    /// The state before the first of the last changes between which nothing else changed the path. Older ones stay.
+    before_last: Option<Option<&'a Node>>,
+}
+
+/// Returns whether two states have the same content.
+fn is_same(a: Option<&Node>, b: Option<&Node>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.content == b.content,
+        (a, b) => a.is_none() && b.is_none(),
+    }
 }
 
 /// Returns the changes of each path by commands.
@@ -59,9 +70,21 @@ fn spans<'a>(record: &'a Record, commands: &[usize], undo: &KeptUndo) -> BTreeMa
         for change in recorded.changes.iter().filter(is_shown) {
             let (before, after) = (change.before.as_ref(), change.after.as_ref());
             let is_unlogged = !change.keeps_content() && !recorded.is_in_log(change, &undo.logged);
-            let span = spans.entry(&change.path).or_insert(Span { before, after, is_unlogged });
-            span.before = before;
-            span.is_unlogged |= is_unlogged;
+            match spans.entry(&change.path) {
+                Entry::Vacant(entry) => {
+                    entry.insert(Span { before, after, is_unlogged, before_last: None });
+                }
+                Entry::Occupied(entry) => {
+                    let span = entry.into_mut();
+                    // Between edits of the runs, the log says what stays.
+                    if span.before_last.is_none() && !is_same(after, span.before) && !undo.logged.contains(&change.path)
+                    {
+                        span.before_last = Some(span.before);
+                    }
+                    span.before = before;
+                    span.is_unlogged |= is_unlogged;
+                }
+            }
         }
     }
     spans
@@ -77,7 +100,10 @@ fn preview(
     let commands = record.live_commands(&undo.runs);
     let mut places = Places::of(files, aside).restoring_deleted(undo.restores_deleted);
     let (mut previews, mut repositories) = (Vec::new(), BTreeMap::new());
-    for (path, Span { before, after, is_unlogged }) in spans(record, &commands, undo) {
+    // Changes that stay beside later ones of the same path that are undone.
+    let mut older = Vec::new();
+    for (path, Span { before: oldest, after, is_unlogged, before_last }) in spans(record, &commands, undo) {
+        let before = before_last.unwrap_or(oldest);
         let switch = Switch { path, from: after, to: before };
         let keeps_mode = |places: &mut Places<'_>| {
             let modes = before.zip(after).map(|(before, after)| (before.mode, after.mode));
@@ -113,6 +139,10 @@ fn preview(
             _ => None,
         };
         let (before, after) = (before.map(state), after.map(state));
+        if before_last.is_some() && !is_blocked {
+            let (path, before, after, text) = (names::shown(path), oldest.map(state), before.clone(), None);
+            older.push(KeptPreview { path, before, after, is_blocked: true, is_unlogged, text });
+        }
         previews.push(KeptPreview { path: names::shown(path), before, after, is_blocked, is_unlogged, text });
     }
     for (path, (states, is_blocked)) in repositories {
@@ -127,6 +157,8 @@ fn preview(
     let goes = |path: &FilePath| undo.logged.contains(path) || is_made(record, &commands, path);
     block_filled(files, &mut previews, &goes, &is_undone_by_log);
     block_below_others(files, &mut previews);
+    previews.append(&mut older);
+    previews.sort_by(|a, b| (&a.path, a.is_blocked).cmp(&(&b.path, b.is_blocked)));
     Ok(previews)
 }
 

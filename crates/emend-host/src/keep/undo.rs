@@ -225,8 +225,7 @@ impl Loaded {
         match step {
             UndoStep::BeforeLogs | UndoStep::BetweenLogs => {
                 // Tried again after the logs have removed their files.
-                outcome.kept.clear();
-                outcome.kept_modes.clear();
+                outcome.forget_left_alone();
             }
             UndoStep::AfterLogs => {
                 // The logs may have removed their files before the directories beside these were removed.
@@ -345,6 +344,8 @@ pub(super) struct Undoing {
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     restored: BTreeSet<FilePath>,
+    /// Paths of which only the mode bits were restored.
+    restored_modes: BTreeSet<FilePath>,
     /// Paths that were left alone.
     kept: BTreeSet<FilePath>,
     /// Paths of which only the mode bits were left alone.
@@ -367,7 +368,8 @@ impl Outcome {
                     self.kept.insert(switch.path.clone());
                 }
                 Switched::Done => {
-                    self.restored.insert(switch.path.clone());
+                    let restored = if switch.keeps_content() { &mut self.restored_modes } else { &mut self.restored };
+                    restored.insert(switch.path.clone());
                 }
                 Switched::Before => {}
             }
@@ -385,11 +387,22 @@ impl Outcome {
         self.kept_modes.remove(path);
     }
 
-    /// Returns the paths as they are shown.
+    /// Forgets the paths that were left alone, because they are tried again. Of those, restored mode bits are not shown.
+    fn forget_left_alone(&mut self) {
+        let kept = self.left_alone();
+        self.restored_modes.retain(|path| !kept.contains(path));
+        self.kept.clear();
+        self.kept_modes.clear();
+    }
+
+    /// Returns the paths as they are shown. A path of which a part of the changes was undone is among both.
     pub(super) fn shown(&self) -> KeptRestored {
         let kept = names::left_shown(self.left_alone().iter());
-        let mut restored = names::all_shown(&self.restored);
+        let mut restored = names::all_shown(&self.restored_modes);
         restored.retain(|path| !kept.contains(path));
+        // A repository is named once.
+        let is_shown = |path: &FilePath| !kept.contains(path) || names::repository(path).is_none();
+        restored.extend(names::all_shown(&self.restored).into_iter().filter(is_shown));
         KeptRestored { kept: kept.into_iter().collect(), restored: restored.into_iter().collect() }
     }
 }

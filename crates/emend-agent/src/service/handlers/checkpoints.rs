@@ -256,7 +256,8 @@ impl Inner {
         mut other_files: Vec<OtherFileBody>,
     ) -> RollbackReply {
         for other in &mut other_files {
-            other.restored &= !effect.kept.iter().any(|kept| kept.as_str() == other.file_path);
+            let is_path = |path: &crate::environment::FilePath| path.as_str() == other.file_path;
+            other.restored &= !effect.kept.iter().any(is_path) || effect.restored.iter().any(is_path);
         }
         let refused = effect.files.iter().filter(|file| file.refused).map(|file| file.file_path.to_string());
         other_files.extend(refused.map(|file_path| OtherFileBody { file_path, restored: false }));

@@ -61,6 +61,12 @@ const CASES: &[&[Step]] = &[
     &[EDIT, Shell("chmod 444 a.txt")],
     &[EDIT, User("chmod 444 a.txt")],
     &[EDIT, User("ln a.txt hard.txt")],
+    &[User("ln a.txt hard.txt"), Shell("echo more >> a.txt")],
+    &[Shell("echo more >> a.txt"), User("ln a.txt hard.txt")],
+    &[Shell("ln a.txt hard.txt"), User("echo mine >> a.txt")],
+    &[Shell("printf 'b\\0' > b.bin"), User("printf 'c\\0' > b.bin"), Shell("printf 'd\\0' > b.bin")],
+    &[Shell("printf 'b\\0' > n.bin"), User("printf 'c\\0' > n.bin"), Shell("rm n.bin")],
+    &[Shell("ln -sfn b.bin link"), User("ln -sfn key link"), Shell("ln -sfn run.sh link")],
     &[Shell("rm a.txt"), User("echo mine > a.txt")],
     &[Shell("rm -r deep"), User("mkdir deep; echo mine > deep/er")],
     &[Shell("rm -r deep"), User("echo mine > deep")],
@@ -234,8 +240,9 @@ pub(in super::super) fn roll_back_as_previewed(project: &Project, open: &Open, m
     }
     for change in &others {
         let path = change.path.as_str();
+        let has_later = || others.iter().any(|other| other.path == change.path && !other.is_blocked);
         let is_right = match change.is_blocked {
-            true => before.get(path) == after.get(path),
+            true => before.get(path) == after.get(path) || has_later(),
             false => has_state(&after, change),
         };
         if !is_right {
