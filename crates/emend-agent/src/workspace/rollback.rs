@@ -407,10 +407,8 @@ impl Workspace {
         #[cfg(not(target_family = "wasm"))]
         let runs: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
         #[cfg(not(target_family = "wasm"))]
-        let (mut directories, mut unlogged) = (BTreeMap::new(), BTreeMap::new());
-        // Looked at only if a link is above a text.
-        #[cfg(not(target_family = "wasm"))]
-        let mut links = None;
+        // The links are looked at only if one is above a text.
+        let (mut directories, mut unlogged, mut links) = (BTreeMap::new(), BTreeMap::new(), None);
         #[cfg(not(target_family = "wasm"))]
         if is_hard {
             directories = self.directories_before(&runs);

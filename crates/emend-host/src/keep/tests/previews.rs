@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use emend_agent::environment::{FilePath, KeptPreview, KeptStateKind};
+use emend_agent::environment::{FilePath, KeptPreview, KeptState, KeptStateKind};
 use emend_agent::workspace::{RollbackMode, RollbackRequest, UndoneRun};
 use futures::executor::block_on;
 use serde_json::json;
@@ -22,6 +22,8 @@ enum Step {
 use Step::{Edit, Shell, User};
 
 const EDIT: Step = Edit("a.txt", "one", "1");
+
+const EDIT_SCRIPT: Step = Edit("run.sh", "sh", "bash");
 
 const CASES: &[&[Step]] = &[
     &[EDIT],
@@ -273,5 +275,44 @@ fn the_preview_of_a_rollback_shows_the_texts_that_it_leaves() {
             let (project, open) = changed_project(steps);
             assert_eq!(roll_back_as_previewed(&project, &open, mode), [""; 0], "{mode:?} {steps:?}");
         }
+    }
+}
+
+#[test]
+fn other_changes_end_with_the_text_that_was_edited_first() {
+    let size = |state: &Option<KeptState>| state.as_ref().map(|state| state.kind.clone());
+    let text = |size| Some(KeptStateKind::File { size, is_text: true });
+    for (steps, before) in [
+        (&[EDIT, Shell("rm a.txt; printf 'b\\0' > a.txt")][..], text(8)),
+        (&[Shell("rm a.txt; printf 'b\\0' > a.txt"), EDIT_SCRIPT], text(8)),
+        (&[EDIT_SCRIPT, Shell("rm a.txt; printf 'b\\0' > a.txt")], text(8)),
+    ] {
+        let (_project, open) = changed_project(steps);
+        for others in [
+            block_on(open.workspace.other_changes_of_runs(&runs(&open))).unwrap(),
+            block_on(open.workspace.other_changes(&runs(&open), true)).unwrap(),
+        ] {
+            let found: Vec<_> = others.iter().map(|change| (change.path.as_str(), size(&change.before))).collect();
+            assert_eq!(found, [("a.txt", before.clone())], "{steps:?}");
+        }
+    }
+}
+
+#[test]
+fn a_redo_shows_the_texts_that_it_brings_back() {
+    let path = |name: &str| FilePath::clean(name).unwrap();
+    for others in [&[][..], &[Shell("printf 'b\\0' > b.bin")]] {
+        let (_project, open) = changed_project(&[&[EDIT][..], others].concat());
+        let shown = |name: &str| {
+            let texts = block_on(open.workspace.texts_of_redo(&path(name))).unwrap();
+            texts.map(|text| (text.before, text.after))
+        };
+        assert_eq!(shown("a.txt"), None, "{others:?}");
+        block_on(open.workspace.undo_runs(&runs(&open))).unwrap();
+        let (before, after) = (Some("one\ntwo\n".to_owned()), Some("1\ntwo\n".to_owned()));
+        assert_eq!(shown("a.txt"), Some((before, after)), "{others:?}");
+        assert_eq!(shown("deep/er/c.txt"), None, "{others:?}");
+        block_on(open.workspace.redo_runs()).unwrap();
+        assert_eq!(shown("a.txt"), None, "{others:?}");
     }
 }
