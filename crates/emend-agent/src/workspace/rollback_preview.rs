@@ -5,7 +5,6 @@
 use emend_edit::line_log::LineLog;
 use emend_edit::size::compact_sort::set_of;
 
-use super::error::WorkspaceError;
 use super::review::ReviewError;
 use super::rollback::RolledBackFile;
 use super::state::Workspace;
@@ -25,7 +24,7 @@ impl Workspace {
         let is_written = |file: &&mut RolledBackFile| !file.refused && file.texts.before != file.texts.after;
         let written: Vec<FilePath> = files.iter_mut().filter(is_written).map(|file| file.file_path.clone()).collect();
         let effect = match restores_kept {
-            true => self.kept_effect(runs, None, true).await.map_err(WorkspaceError::from)?,
+            true => self.kept_effect(runs, None, true).await?,
             false => None,
         };
         let knows = |path: &FilePath| effect.as_ref().is_some_and(|(effect, _)| effect.knows(path));

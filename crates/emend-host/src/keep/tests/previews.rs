@@ -103,7 +103,8 @@ fn unnamed(before: &Tree, after: &Tree, named: &BTreeSet<String>) -> BTreeSet<St
         let states = [before.get(*path), after.get(*path)];
         let is_above = named.iter().any(|named| named.starts_with(&format!("{path}/")));
         let is_directory = states.into_iter().flatten().all(|(_, content)| content == "directory");
-        states[0] != states[1] && !is_ignored(path) && !named.contains(*path) && !(is_directory && is_above)
+        let is_named = is_ignored(path) || named.contains(*path) || is_directory && is_above;
+        states[0] != states[1] && !is_named
     };
     before.keys().chain(after.keys()).filter(is_other).cloned().collect()
 }
