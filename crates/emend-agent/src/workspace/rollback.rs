@@ -253,15 +253,13 @@ impl Workspace {
         }
         // Only texts can be held in memory until they are saved.
         let restores_kept = is_hard && request.files.is_none() && !self.defers_saves;
+        #[cfg(not(target_family = "wasm"))]
+        let restores_kept = restores_kept || !is_hard && self.undoes_commands(request, &rollback).await?;
         if request.preview {
-            #[cfg(not(target_family = "wasm"))]
-            let restores_kept = restores_kept || !is_hard && self.undoes_commands(request, &rollback).await?;
             #[cfg(not(target_family = "wasm"))]
             self.add_to_preview(&mut rollback.files, &logs, &request.runs, restores_kept).await?;
             return Ok(rollback);
         }
-        #[cfg(not(target_family = "wasm"))]
-        let restores_kept = restores_kept || !is_hard && self.undoes_commands(request, &rollback).await?;
         #[cfg(not(target_family = "wasm"))]
         if restores_kept {
             let begun = self.begin_undo(&request.runs, &set_of(paths.iter().cloned())).await;

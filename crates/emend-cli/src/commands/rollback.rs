@@ -43,10 +43,7 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
         if check && file.texts.before != file.texts.after {
             let (before, after) = (file.texts.before.as_deref(), file.texts.after.as_deref());
             stdout.write_own(&text_diff::coloured(Painter::stdout(), file.file_path.as_str(), before, after))?;
-        } else if !check
-            && file.texts.before != file.texts.after
-            && (file.texts.before.is_some() || file.texts.after.is_some())
-        {
+        } else if !check && is_changed(&file) && (file.texts.before.is_some() || file.texts.after.is_some()) {
             let action = if file.texts.after.is_none() { "removed" } else { "restored" };
             writeln!(stdout, "{action} {name}")?;
         }

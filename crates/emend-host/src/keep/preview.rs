@@ -112,9 +112,8 @@ fn preview(
         };
         let is_blocked = match places.look(&switch)? {
             Switched::Done => false,
-            Switched::LeftAlone if is_unlogged => !is_left_by_edits(record, &commands, path, undo),
             // The log restores the text, and the keeper the mode bits.
-            Switched::LeftAlone if undo.logged.contains(path) => keeps_mode(&mut places)? != Some(true),
+            Switched::LeftAlone if !is_unlogged && undo.logged.contains(path) => keeps_mode(&mut places)? != Some(true),
             Switched::LeftAlone => !is_left_by_edits(record, &commands, path, undo),
             Switched::Before if record.is_changed_later(&commands, path) => true,
             // The contents are the same. The mode bits may differ.
