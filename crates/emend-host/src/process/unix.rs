@@ -55,6 +55,8 @@ pub(super) fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<
     }
     // Without the helper, only the end of a killed process is less tidy.
     let mut watcher = Watcher::start(&own_mark).ok();
+    // Taken before the command begins: a busy machine can return from `spawn` long after that.
+    let began = Instant::now();
     let child = spawn(&mut shell, options.root, options.sandbox)?;
     // Dropping it closes this process's write ends: the pipes end when the command closes its own.
     drop(shell);
@@ -69,7 +71,7 @@ pub(super) fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<
         stdout: Some(stdout),
         stderr: Some(stderr),
         stop,
-        began: Instant::now(),
+        began,
         timeout: Duration::from_millis(command.timeout_ms),
     };
     Ok((supervisor, stop_here))

@@ -149,6 +149,8 @@ pub(super) fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<
         .stdout(stdout_there)
         .stderr(stderr_there);
     let job = Job::new()?;
+    // Taken before the command begins, as on Unix.
+    let began = Instant::now();
     let child = job.start(&mut shell)?;
     // Dropping it closes this process's write ends: the pipes end when the command closes its own.
     drop(shell);
@@ -158,7 +160,7 @@ pub(super) fn start(options: SpawnOptions<'_>, command: &Command) -> io::Result<
         job,
         pipes: [(OutputStream::Stdout, stdout), (OutputStream::Stderr, stderr)],
         progress: Arc::clone(&progress),
-        began: Instant::now(),
+        began,
         timeout: Duration::from_millis(command.timeout_ms),
     };
     Ok((supervisor, StopOnDrop(progress)))
