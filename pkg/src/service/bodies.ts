@@ -1254,7 +1254,7 @@ export interface Operations {
   Steer: { input: { job_id: string; body: TextRequest }; reply: Done };
   /** Returns the trace of a job: its events without text deltas, with durations. */
   JobTrace: { input: { job_id: string }; reply: JobTrace };
-  /** Returns the whole output of a tool call, which `tool.call.completed` names by `output_ref`. */
+  /** Returns the output of a tool call, which `tool.call.completed` names by `output_ref`. Of each stream of a command, the first and the last 512 KiB are kept; a line between them has the number of the other bytes. */
   GetOutput: { input: { job_id: string; output_ref: string }; reply: OutputBody };
   /** Accepts hunks of a job, rejects its others, and writes the accepted ones to the disk. */
   Apply: { input: { body: ApplyRequest }; reply: ApplyReply };

@@ -285,7 +285,7 @@ operations! {
     Steer: Post "/api/agent/jobs/{job_id}/steer", Some("TextRequest"), (200, "Done"), [], [NotFound, Conflict], false;
     /// Returns the trace of a job: its events without text deltas, with durations.
     JobTrace: Get "/api/agent/jobs/{job_id}/trace", None, (200, "JobTrace"), [], [NotFound], false;
-    /// Returns the whole output of a tool call, which `tool.call.completed` names by `output_ref`.
+    /// Returns the output of a tool call, which `tool.call.completed` names by `output_ref`. Of each stream of a command, the first and the last 512 KiB are kept; a line between them has the number of the other bytes.
     GetOutput: Get "/api/agent/jobs/{job_id}/outputs/{output_ref}", None, (200, "OutputBody"), [], [NotFound], false;
     /// Accepts hunks of a job, rejects its others, and writes the accepted ones to the disk.
     Apply: Post "/api/agent/apply", Some("ApplyRequest"), (200, "ApplyReply"), [], [NotFound, Conflict, Stale, Unsupported], false;

@@ -68,7 +68,8 @@ pub(crate) async fn rollback(root: &Start, run: u64, check: bool) -> Result<Exit
     if check {
         let undone = project.workspace.preview_undo_runs(&runs).await?;
         let ignored = text_diff::ignored(&project.workspace.ignored_changes(&runs, true));
-        if undone == UndoneRun::default() && ignored.is_empty() {
+        // Paths in ignored directories are counted alone.
+        if undone.restored.is_empty() && ignored.is_empty() {
             return Err(nothing_left(&project, run, &undone).await);
         }
         let mut stdout = stdout();

@@ -86,9 +86,10 @@ pub(crate) async fn hard(root: &Start, run: u64, check: bool, yes: bool) -> Resu
     files.retain(|file| file.texts.before != file.texts.after);
     let ignored = text_diff::ignored(&project.workspace.ignored_changes(&preview.runs, true));
     if files.is_empty() && others.is_empty() && ignored.is_empty() {
-        let message = match blocked.is_empty() && refused.is_empty() {
-            true => format!("the files of run {run} are as they were before it"),
-            false => "nothing was changed; after a path is moved away, the same command restores it".to_owned(),
+        let message = match (blocked.is_empty(), refused.is_empty()) {
+            (true, true) => format!("the files of run {run} are as they were before it"),
+            (true, false) => "nothing was changed".to_owned(),
+            (false, _) => "nothing was changed; after a path is moved away, the same command restores it".to_owned(),
         };
         let refused = refused.iter().map(|(path, reason)| format!("{path}: {reason}"));
         return Err(nothing_done(message, &blocked.iter().map(Blocked::sentence).chain(refused).collect::<Vec<_>>()));

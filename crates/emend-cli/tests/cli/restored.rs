@@ -257,7 +257,13 @@ fn previews_name_what_is_not_text() {
     let kept = "kept new.bin: it was changed since\n";
     assert!(!preview.contains("new.bin: binary") && preview.contains(kept), "{preview}");
     assert!(project.run(&["rollback", "1"]).assert_ok().stdout.contains(kept));
-    assert_eq!(project.run(&["rollback", "1", "--check"]).assert_ok().stdout, kept);
+    // Nothing is left that a rollback would undo: the check fails as the rollback does, and names the reason.
+    for arguments in [&["rollback", "1", "--check"][..], &["rollback", "1"]] {
+        let refused = project.run(arguments);
+        let reason = "error [conflict]: run 1 and later runs have nothing left to undo: new.bin was changed since\n";
+        assert_eq!((refused.status, &*refused.stdout), (1, ""), "{arguments:?}");
+        assert!(refused.stderr.ends_with(reason), "{arguments:?}: {}", refused.stderr);
+    }
 }
 
 #[test]

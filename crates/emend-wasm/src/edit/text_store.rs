@@ -210,9 +210,11 @@ mod tests {
         n_bytes
     }
 
-    /// Reads the last report through the module's memory, as `report` in `pkg/src/edit/text.ts` does: its hunks, its
-    /// changed ranges if the text is not whole, and whether there are diagnostics.
-    fn report() -> (Vec<[u32; 6]>, Option<Vec<[u32; 3]>>, bool) {
+    /// The hunks of a report, its changed ranges if the text is not whole, and whether there are diagnostics.
+    type Report = (Vec<[u32; 6]>, Option<Vec<[u32; 3]>>, bool);
+
+    /// Reads the last report through the module's memory, as `report` in `pkg/src/edit/text.ts` does.
+    fn report() -> Report {
         let numbers = |from: u32, n_numbers| {
             let start = report_at() + 4 * from;
             Uint32Array::new_with_byte_offset_and_length(&memory(), start, n_numbers).to_vec()
