@@ -1146,6 +1146,8 @@ export interface TouchedFileBody {
   hunks: number;
   /** Number of these that exceed the size of a hunk. A decision takes each as one; `POST /api/agent/split` cuts it. */
   oversized: number;
+  /** Whether the decision would be refused with `conflict` because of this file: a hunk that it names is contested, or later changes depend on a rejected one. A decision that is refused for one file changes none. */
+  refused: boolean;
   /** Number of lines of the user that would leave the disk. */
   removes_user_lines: number;
 }

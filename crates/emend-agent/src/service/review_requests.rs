@@ -156,6 +156,9 @@ pub struct TouchedFileBody {
     pub dependents_from_user: u64,
     /// Number of lines of the user that would leave the disk.
     pub removes_user_lines: u64,
+    /// Whether the decision would be refused with `conflict` because of this file: a hunk that it names is contested, or later
+    /// changes depend on a rejected one. A decision that is refused for one file changes none.
+    pub refused: bool,
 }
 
 /// A decision on hunks.

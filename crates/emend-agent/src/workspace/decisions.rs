@@ -228,7 +228,7 @@ impl Workspace {
     }
 
     /// Returns the files with pending hunks among which `selection` selects.
-    fn pending_paths(&self, selection: &Selection) -> Vec<FilePath> {
+    pub(super) fn pending_paths(&self, selection: &Selection) -> Vec<FilePath> {
         let is_selected = |path: &FilePath| !matches!(selection, Selection::All(Some(one)) if one != path);
         let state = self.state();
         let files = state.files.iter().filter(|(path, entry)| is_selected(path) && n_pending(&entry.log) > 0);

@@ -62,7 +62,7 @@ impl Workspace {
     pub async fn preview_lines(&self, lines: &[HunkLines], decision: HunkDecision) -> Result<Touched, ReviewError> {
         let _writing = self.enter().await?;
         let picks = self.picks_of_lines(lines)?;
-        self.preview_picks(picks, decision, lines_of_hunks).await
+        self.preview_picks(picks, decision, false, lines_of_hunks).await
     }
 
     fn picks_of_lines(&self, lines: &[HunkLines]) -> Result<BTreeMap<FilePath, Vec<Pick>>, ReviewError> {

@@ -186,6 +186,7 @@ pub(super) async fn preview(inner: &Inner, request: &ApiRequest) -> ApiResult<To
         also_accepted: file.also_accepted as u64,
         dependents_from_user: file.dependents_from_user as u64,
         removes_user_lines: file.removes_user_lines as u64,
+        refused: file.refused,
     };
     Ok(TouchedBody { files: touched.files.into_iter().map(file).collect() })
 }

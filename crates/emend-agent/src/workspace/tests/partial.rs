@@ -148,3 +148,58 @@ fn a_preview_counts_the_users_lines_at_stake() {
     assert_eq!(previewed(&world, all(), HunkDecision::Accept)[1], ("b", [2, 1, 0, 1]));
     assert!(block_on(world.workspace.preview(Selection::Hunks(vec!["f9:h1".to_owned()]), only)).is_err());
 }
+
+/// A file in which the user has changed a line of the first hunk on the disk, and added one among those of the second. The third
+/// has a later change of the agent inside. `b.txt` has a hunk that nothing stands against.
+fn at_stake() -> World {
+    let rows = |first: &str, fourth: &str, seventh: &str| {
+        format!("{first}\n1\n2\n3\n4\n5\n6\n7\n8\n{fourth}\n1\n2\n3\n4\n5\n6\n7\n8\n{seventh}\n")
+    };
+    let world = World::new(&format!("//- a.txt\n{}//- b.txt\nbee\n", rows("a", "d", "g")), Mode::Staged);
+    world.agent_all(&[("a.txt", Some(&rows("A", "D\nDD", "G\nGG"))), ("b.txt", Some("BEE\n"))]).unwrap();
+    world.workspace.begin_run();
+    world.agent("a.txt", Some(&rows("A", "D\nDD", "G\nnew\nGG"))).unwrap();
+    world.user("a.txt", &rows("A", "D\nmine\nDD", "G\nnew\nGG"));
+    world.files.insert("a.txt", rows("other", "d", "g")).unwrap();
+    world
+}
+
+#[test]
+fn a_preview_says_whether_the_decision_would_be_refused() {
+    covers("review.preview");
+    let hunk = |n: usize| move |world: &World| Selection::Hunks(vec![world.ids()[n].clone()]);
+    let all = |_: &World| Selection::All(None);
+    let first_run = |_: &World| Selection::Runs(vec![1]);
+    let selections: [(&str, &dyn Fn(&World) -> Selection); 6] = [
+        ("contested", &hunk(0)),
+        ("user inside", &hunk(1)),
+        ("agent inside", &hunk(2)),
+        ("free", &hunk(3)),
+        ("all", &all),
+        ("first run", &first_run),
+    ];
+    let reject = HunkDecision::Reject;
+    let decisions = [
+        ("accept", HunkDecision::Accept),
+        ("over", HunkDecision::AcceptOver),
+        ("refuse", REJECT),
+        ("only", reject(DependentsPolicy::OnlyThese)),
+        ("with", reject(DependentsPolicy::WithDependents)),
+    ];
+    let mut refusals = Vec::new();
+    for (what, selection) in selections {
+        for (how, decision) in decisions {
+            let world = at_stake();
+            world.visible("a.txt");
+            let touched = block_on(world.workspace.preview(selection(&world), decision)).unwrap();
+            let is_refused = touched.files.iter().any(|file| file.refused);
+            let decided = block_on(world.workspace.decide(selection(&world), decision));
+            assert_eq!(is_refused, decided.is_err(), "{how} {what}: {decided:?}");
+            if is_refused {
+                refusals.push(format!("{how} {what}"));
+                assert!(touched.files.iter().all(|file| !file.refused || file.removes_user_lines == 0), "{how} {what}");
+            }
+        }
+    }
+    assert_eq!(refusals, ["accept contested", "refuse user inside", "refuse all", "refuse first run"]);
+}
