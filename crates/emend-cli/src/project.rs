@@ -56,7 +56,7 @@ pub(crate) struct RunNote {
     pub(crate) run: u64,
     /// ID of the session that the run belongs to.
     pub(crate) session: String,
-    /// First line of the user's message.
+    /// First line of the user's message, see [`first_line`].
     pub(crate) label: String,
     /// The files that commands of the run changed, by path, with the first line of the command.
     #[serde(default)]
@@ -64,6 +64,14 @@ pub(crate) struct RunNote {
     /// Whether the user was told that the run has nothing left to undo. The next undo may go on to the run before it.
     #[serde(default)]
     pub(crate) is_passed: bool,
+}
+
+/// Returns the first line of a text, with a mark if others follow.
+pub(crate) fn first_line(text: &str) -> String {
+    match text.trim().split_once('\n') {
+        Some((line, _)) => format!("{} …", line.trim_end()),
+        None => text.trim().to_owned(),
+    }
 }
 
 /// Takes notes about the runs of one session from their events.
@@ -93,7 +101,7 @@ impl RunNotes {
     pub(crate) fn take(&mut self, event: &EventKind, project: &Project) -> Result<(), Failure> {
         match event {
             EventKind::UserInput { content } => {
-                content.trim().lines().next().unwrap_or_default().clone_into(&mut self.label);
+                self.label = first_line(content);
             }
             EventKind::FileChanged { .. } => {
                 project.save_if_changed()?;
@@ -102,8 +110,7 @@ impl RunNotes {
             EventKind::ToolCallStart { call_id, arguments, .. } => {
                 let command = ["command", "cmd"].iter().find_map(|name| arguments[*name].as_str());
                 if let Some(command) = command {
-                    let line = command.trim().lines().next().unwrap_or_default();
-                    self.running.insert(call_id.clone(), line.to_owned());
+                    self.running.insert(call_id.clone(), first_line(command));
                     self.note(project)?;
                 }
             }

@@ -15,7 +15,7 @@ use emend_llm::runtime::Mutex;
 use emend_llm::{BoxFuture, Shared};
 
 use crate::failure::Failure;
-use crate::project::{Project, RunNote};
+use crate::project::{Project, RunNote, first_line};
 use crate::provider;
 use crate::session_config::session_config;
 use crate::settings::{Model, Settings};
@@ -121,7 +121,7 @@ impl ProjectSaver {
             for run in &job.runs {
                 let has_changes = runs.iter().any(|known| known.run_id == *run);
                 if has_changes && self.noted.lock().insert(*run) {
-                    let label = job.instruction.trim().lines().next().unwrap_or_default().to_owned();
+                    let label = first_line(&job.instruction);
                     let session = job.session_id.clone();
                     self.project.note_run(RunNote {
                         run: *run,

@@ -427,3 +427,14 @@ fn a_check_shows_the_other_texts_beside_one_in_whose_place_a_directory_is() {
     project.run(&["undo"]).assert_ok();
     assert_eq!((project.read("y").as_str(), project.path("x").is_dir()), ("1\n", true));
 }
+
+#[test]
+fn a_task_of_several_lines_is_named_by_the_first_with_a_mark() {
+    let project = Project::new(&[("a.txt", b"one\n")]);
+    project.run(&["run", "run echo two > a.txt\nAnd say that it is done.", "--allow", "shell"]).assert_ok();
+    let listed = project.run(&["checkpoints"]).assert_ok().stdout.clone();
+    assert!(listed.contains("run echo two > a.txt …\n"), "{listed}");
+    let undone = project.run(&["undo"]).assert_ok().stdout.clone();
+    assert!(undone.contains("undid run 1 (run echo two > a.txt …)\n"), "{undone}");
+    assert!(undone.contains("changed while the command ran: a.txt\n"), "{undone}");
+}
