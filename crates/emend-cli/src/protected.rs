@@ -133,24 +133,27 @@ pub(crate) fn is_protected(path: &str, more: &[String]) -> bool {
     GLOBS.iter().any(|glob| glob.is_match(path)) || more.iter().any(is_below)
 }
 
+/// The most alternatives of a pattern that are looked at. A pattern with more names nothing.
+const ALTERNATIVES_MAX: usize = 1_000;
+
 /// Returns whether this pattern for paths is about protected files alone: `.git/hooks/*` is, `src/**` is not.
 pub(crate) fn is_named_by(pattern: &str, more: &[String]) -> bool {
-    // Each alternative counts, and a negated pattern is about all other files.
-    !pattern.starts_with('!') && alternatives(pattern).iter().all(|path| is_protected(path, more))
+    // A negated pattern is about all other files.
+    !pattern.starts_with('!') && all_are_protected(pattern, more, &mut { ALTERNATIVES_MAX })
 }
 
-/// Returns a pattern once for each alternative in its first braces, and unchanged if there are none. Further braces stay, and
-/// those inside of others make an alternative that names nothing.
-fn alternatives(pattern: &str) -> Vec<String> {
-    let Some((start, (inside, end))) =
-        pattern.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?)))
-    else {
-        return vec![pattern.to_owned()];
+/// Returns whether each alternative of a pattern is protected. Braces inside of others make an alternative that names nothing.
+/// `n_left` is the number of alternatives that may still be looked at: it doubles with each pair of braces.
+fn all_are_protected(pattern: &str, more: &[String], n_left: &mut usize) -> bool {
+    let braces = pattern.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?)));
+    let Some((start, (inside, end))) = braces else {
+        *n_left = n_left.saturating_sub(1);
+        return *n_left > 0 && is_protected(pattern, more);
     };
     if inside.contains('{') || end.contains('}') && !end.contains('{') {
-        return vec!["*".to_owned()];
+        return false;
     }
-    inside.split(',').flat_map(|part| alternatives(&format!("{start}{part}{end}"))).collect()
+    inside.split(',').all(|part| all_are_protected(&format!("{start}{part}{end}"), more, n_left))
 }
 
 #[cfg(test)]
@@ -175,7 +178,9 @@ mod tests {
         ] {
             assert!(is_named_by(path, &["hooks".to_owned()]), "{path}");
         }
+        let many = ".git/".to_owned() + &"{a,b}".repeat(40);
         for path in [
+            many.as_str(),
             "src/Head/index.ts",
             "**",
             "*",

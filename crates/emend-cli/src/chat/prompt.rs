@@ -23,6 +23,9 @@ pub(super) const PROMPT: &str = "› ";
 /// Lines that the history keeps.
 const HISTORY_MAX: usize = 1_000;
 
+/// The longest time between Esc and the next character of one key, in milliseconds.
+const KEYSEQ_TIMEOUT_MS: u16 = 100;
+
 /// The user's input at the prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entered {
@@ -46,6 +49,8 @@ impl Prompt {
     pub(super) fn open(directory: &Path, files: &Shared<Workspace>, painter: Painter) -> Result<Self, Failure> {
         let config =
             Config::builder().max_history_size(HISTORY_MAX).and_then(|config| config.history_ignore_dups(true));
+        // Otherwise a lone Esc takes the next key with it, however late that is.
+        let config = config.map(|config| config.keyseq_timeout(Some(KEYSEQ_TIMEOUT_MS)));
         // Tab lists all candidates, as in shells.
         let config = config.map(|config| config.completion_type(CompletionType::List));
         let colours = if painter.is_on() { ColorMode::Enabled } else { ColorMode::Disabled };
