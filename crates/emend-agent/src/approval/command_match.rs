@@ -10,18 +10,39 @@ pub(super) fn covers(pattern: &str, text: &str) -> bool {
 
 /// Returns whether `pattern` matches a part of `text` that starts at a word.
 fn occurs(pattern: &str, text: &str) -> bool {
-    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let starts = |at: &usize| *at == 0 || !is_inner(text.as_bytes()[at - 1]);
-    let open = format!("{pattern}*");
+    let is_word_end = |next: Option<char>| next.is_none_or(|next| !next.is_alphanumeric() && !"-_.".contains(next));
     let bare = pattern.strip_suffix(" *");
-    let mut places = text.char_indices().map(|(at, _)| at).filter(starts);
-    places.any(|at| matches(&open, &text[at..]) || bare.is_some_and(|bare| begins(bare, &text[at..])))
+    is_found(pattern, text, |_| true) || bare.is_some_and(|bare| is_found(bare, text, is_word_end))
 }
 
-/// Returns whether `pattern` matches the start of `text` up to the end of a word.
-fn begins(pattern: &str, text: &str) -> bool {
-    let ends = text.match_indices(|char: char| !char.is_alphanumeric() && !matches!(char, '-' | '_' | '.'));
-    ends.map(|(at, _)| at).chain([text.len()]).any(|end| matches(pattern, &text[..end]))
+/// Returns whether `pattern` matches a part of `text` that starts at a word and ends before a character that `may_end` accepts.
+///
+/// All places of the text are tried at once, so the time does not grow with the square of its length: a model chooses it.
+fn is_found(pattern: &str, text: &str, may_end: impl Fn(Option<char>) -> bool) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let is_inner = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
+    // Each number of matched characters of the pattern that some place has reached.
+    let mut reached = vec![false; pattern.len() + 1];
+    let mut before = None;
+    let mut chars = text.chars();
+    loop {
+        let next = chars.clone().next();
+        reached[0] |= next.is_some() && before.is_none_or(|before| !is_inner(before));
+        for at in 0..pattern.len() {
+            // A star may match nothing.
+            reached[at + 1] |= reached[at] && pattern[at] == '*';
+        }
+        if reached[pattern.len()] && may_end(next) {
+            return true;
+        }
+        let Some(next) = chars.next() else { return false };
+        for at in (0..=pattern.len()).rev() {
+            let stays = reached[at] && pattern.get(at) == Some(&'*');
+            let comes = at > 0 && reached[at - 1] && (pattern[at - 1] == next || pattern[at - 1] == '?');
+            reached[at] = stays || comes;
+        }
+        before = Some(next);
+    }
 }
 
 fn matches(pattern: &str, text: &str) -> bool {
@@ -204,4 +225,61 @@ pub(super) fn may_be(pattern: &str, command: &SimpleCommand) -> bool {
         has_with_options(pattern, words, true) || at.is_some_and(|at| words[at + 1..].iter().any(may_become))
     };
     command.hides || command.runs.iter().filter(|words| !only_mentions(words)).any(may_run)
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(target_family = "wasm")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
+    use super::*;
+    use crate::test_support::covers;
+
+    /// Returns every text of at most `length_max` of these characters.
+    fn texts(alphabet: &str, length_max: usize) -> Vec<String> {
+        let mut all = vec![String::new()];
+        let mut last = all.clone();
+        for _ in 0..length_max {
+            last = last.iter().flat_map(|text| alphabet.chars().map(move |char| format!("{text}{char}"))).collect();
+            all.extend(last.clone());
+        }
+        all
+    }
+
+    /// As [`occurs`], place by place.
+    fn occurs_somewhere(pattern: &str, text: &str) -> bool {
+        let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let starts = |at: &usize| *at == 0 || !is_inner(text.as_bytes()[at - 1]);
+        let ends = |text: &str| -> Vec<usize> {
+            let is_end = |char: char| !char.is_alphanumeric() && !matches!(char, '-' | '_' | '.');
+            text.match_indices(is_end).map(|(at, _)| at).chain([text.len()]).collect()
+        };
+        let begins = |bare: &str, text: &str| ends(text).into_iter().any(|end| matches(bare, &text[..end]));
+        text.char_indices().map(|(at, _)| at).filter(starts).any(|at| {
+            let rest = &text[at..];
+            matches(&format!("{pattern}*"), rest) || pattern.strip_suffix(" *").is_some_and(|bare| begins(bare, rest))
+        })
+    }
+
+    #[test]
+    fn a_pattern_is_found_at_all_places_at_once() {
+        covers("approval.policy");
+        let samples = texts("a é-", 4);
+        let mut n_found = 0;
+        for pattern in texts("aé *?", 4) {
+            for text in &samples {
+                let is_found = occurs(&pattern, text);
+                assert_eq!(is_found, occurs_somewhere(&pattern, text), "{pattern:?} {text:?}");
+                n_found += usize::from(is_found);
+            }
+        }
+        assert!(n_found > 1_000);
+    }
+
+    #[test]
+    fn the_time_of_a_search_does_not_grow_with_the_square_of_the_text() {
+        for (pattern, text) in [("rm *", "if "), ("git * push *", "git "), ("*x*y", "x ")] {
+            assert!(!occurs(pattern, &text.repeat(200_000)));
+        }
+    }
 }

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[cfg(not(target_family = "wasm"))]
 use emend_edit::ContentHash;
+#[cfg(not(target_family = "wasm"))]
+use emend_edit::line_log::ChangeOp;
 use emend_edit::line_log::{Action, ChangeId, DependentsPolicy, LineLog, LogEntry, LoggedChange, Origin};
 use emend_edit::size::compact_sort::set_of;
 
@@ -392,7 +394,38 @@ impl Workspace {
         }
         #[cfg(not(target_family = "wasm"))]
         self.keep_obstructed(&mut taken, &around.giving_way).await;
+        #[cfg(not(target_family = "wasm"))]
+        self.keep_moved(&runs, &mut taken);
         Ok(taken)
+    }
+
+    /// Takes a moved text out of an undo that leaves its former path as it is, because the user has made a file there. Otherwise the
+    /// text would be at neither path.
+    #[cfg(not(target_family = "wasm"))]
+    fn keep_moved(&self, runs: &[String], taken: &mut TakenBack) {
+        let state = self.state();
+        let has = |path: &FilePath, op: fn(&ChangeOp) -> bool| {
+            let is_meant = |change: &LoggedChange| {
+                change.origin == Origin::Agent
+                    && change.status.is_on()
+                    && runs.contains(&change.meta.run)
+                    && op(&change.op)
+            };
+            state.files.get(path).is_some_and(|entry| entry.log.changes().any(|change| is_meant(&change)))
+        };
+        let is_moved = |path: &FilePath| {
+            let from = state.files.get(path).and_then(|entry| entry.moved_from.as_ref());
+            from.is_some_and(|from| {
+                taken.undone.kept.contains(from)
+                    && has(from, |op| matches!(op, ChangeOp::Delete))
+                    && has(path, |op| matches!(op, ChangeOp::Create))
+            })
+        };
+        let moved = set_of(taken.undone.restored.iter().filter(|path| is_moved(path)).cloned());
+        drop(state);
+        taken.logs.retain(|(path, _)| !moved.contains(path));
+        taken.undone.restored.retain(|path| !moved.contains(path));
+        taken.undone.kept = set_of(taken.undone.kept.drain(..).chain(moved)).into_iter().collect();
     }
 
     /// Takes the texts out of an undo whose place is taken: by a directory in which anything stays, or by a file in the place

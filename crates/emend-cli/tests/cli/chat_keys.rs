@@ -61,3 +61,17 @@ fn a_conversation_shows_the_last_lines_of_an_output_and_counts_the_others() {
     let lines: String = (101..=130).map(|number| format!("  | {number}\n")).collect();
     assert!(outcome.assert_ok().stderr.contains(&lines), "{}", outcome.stderr);
 }
+
+#[test]
+fn a_lone_esc_takes_no_later_key_with_it() {
+    let project = Project::new(&[("a.txt", b"alpha\n")]);
+    let mut terminal = Terminal::start(&project, &[]);
+    terminal.wait_for_prompt(1).press("rename ").wait_for("rename ").press("\u{1b}");
+    // Much longer than the time between the characters of one key, also on a busy machine.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    terminal.press("alpha to omega").wait_for("rename alpha to omega").press("\r");
+    terminal.wait_for_prompt(2).press(CTRL_D);
+    assert_eq!(terminal.end(), 0);
+    assert_eq!(messages(&project), ["rename alpha to omega"]);
+    assert_eq!(project.read("a.txt"), "omega\n");
+}

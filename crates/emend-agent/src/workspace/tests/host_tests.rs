@@ -1,6 +1,7 @@
 //! Processes that are killed after saving the line logs: the next one goes on with what is on the disk. A page has no such
 //! predecessor.
 
+mod moved;
 mod shown;
 
 use futures::executor::block_on;
