@@ -22,7 +22,7 @@ use futures::channel::oneshot;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::protected;
+use crate::protected::{self, Obeyed};
 use crate::settings::{Settings, Source, Sourced};
 use crate::terminal;
 use crate::tool_set;
@@ -53,7 +53,7 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
         texts.iter().map(rule).collect::<Result<Vec<_>, _>>()
     };
     let mut rules = parsed(Action::Deny, &settings.deny)?;
-    let more = &settings.git_directories;
+    let more = &settings.obeyed;
     let names_protected = |rule: &Rule| {
         let text = rule.text();
         rule.has_pattern() && text.split_once(':').is_some_and(|(_, path)| protected::is_named_by(path, more))
@@ -142,7 +142,7 @@ impl Approver for NoTerminal {
             Ok(flags) => format!("To allow this call, run emend with {}.", flags.join(" ")),
             Err(reason) => reason,
         };
-        let why = if is_protected(request, &self.0.git_directories) { format!(" {PROTECTED}") } else { String::new() };
+        let why = if is_protected(request, &self.0.obeyed) { format!(" {PROTECTED}") } else { String::new() };
         let reason = format!("The user cannot be asked without a terminal.{why} {advice}");
         Box::pin(std::future::ready(Approval::Deny { reason: Some(reason) }))
     }
@@ -225,7 +225,7 @@ const PROTECTED: &str =
     "Such a file is asked about because programs (git, editors, shells) run or obey it by themselves.";
 
 /// Returns whether a call is about a [protected] file, as far as its name tells.
-fn is_protected(request: &ApprovalRequest, more: &[String]) -> bool {
+fn is_protected(request: &ApprovalRequest, more: &Obeyed) -> bool {
     let paths = request.detail["paths"].as_array();
     paths.into_iter().flatten().filter_map(Value::as_str).any(|path| protected::is_protected(path, more))
 }
@@ -337,7 +337,7 @@ pub(crate) fn question(request: &ApprovalRequest) -> String {
         (None, Some(diff)) => {
             lines.push(format!("? {} wants to make this change:", request.tool_name));
             lines.extend(diff.lines().map(|line| format!("    {line}")));
-            lines.extend(is_protected(request, &[]).then(|| format!("  ({PROTECTED})")));
+            lines.extend(is_protected(request, &Obeyed::default()).then(|| format!("  ({PROTECTED})")));
         }
         (None, None) => {
             lines.push(format!("? {} wants to run with:", request.tool_name));
@@ -444,8 +444,8 @@ mod tests {
         let settings = Settings::of_rules("write_file:.git/info/exclude", "", "write_file:.husky/**");
         assert_eq!(write(&settings, ".git/info/exclude"), Action::Allow);
         assert_eq!(write(&settings, ".git/config"), Action::Ask);
-        let own =
-            Settings { git_directories: vec!["data".to_owned(), "tools/hooks".to_owned()], ..Settings::default() };
+        let obeyed = Obeyed::of_directories(&["data", "tools/hooks"]);
+        let own = Settings { obeyed, ..Settings::default() };
         for path in ["data/config", "tools/hooks/pre-commit", "tools/hooks"] {
             assert_eq!(write(&own, path), Action::Ask, "{path}");
         }

@@ -6,8 +6,10 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use emend_agent::approval::{Action, Rule, RuleError, ToolEffect};
+use emend_agent::approval::{Action, PathTest, Rule, RuleError, ToolEffect};
 use emend_agent::search::glob::GlobPattern;
+use emend_host::ObeyedFiles;
+use emend_llm::Shared;
 
 use crate::settings::literal_glob;
 
@@ -93,6 +95,38 @@ const NAMES: [&str; 68] = [
 /// run. Directories of this name are of no interest to git.
 const REPOSITORY: &str = "head";
 
+/// The files of one project that are protected because of its state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Obeyed {
+    /// Directories in which git reads settings or hooks, besides `.git`.
+    directories: Vec<String>,
+    files: Option<ObeyedFiles>,
+}
+
+impl Obeyed {
+    /// Returns the files of the project in `root`, a directory of this machine.
+    pub(crate) fn of(root: &Path) -> Self {
+        let below = NAMES.iter().copied().filter(|name| name.contains('/')).collect();
+        Self {
+            directories: emend_host::settings_directories(root),
+            files: ObeyedFiles::of(root, has_protected_name, below),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_directories(directories: &[&str]) -> Self {
+        Self { directories: directories.iter().map(|&directory| directory.to_owned()).collect(), files: None }
+    }
+}
+
+struct OfProject(ObeyedFiles);
+
+impl PathTest for OfProject {
+    fn is_about(&self, path: &str) -> bool {
+        self.0.contains(path)
+    }
+}
+
 static GLOBS: LazyLock<Vec<GlobPattern>> =
     LazyLock::new(|| patterns(&[]).iter().filter_map(|text| glob(text)).collect());
 
@@ -122,29 +156,47 @@ fn any_case(name: &str) -> String {
 }
 
 /// Returns the rules that ask before a write to a protected file. `more` are directories of this project.
-pub(crate) fn rules(more: &[String]) -> Result<Vec<Rule>, RuleError> {
+pub(crate) fn rules(more: &Obeyed) -> Result<Vec<Rule>, RuleError> {
     let ask = |pattern: &String| Rule::for_effect_on(Action::Ask, ToolEffect::Writes, pattern);
-    patterns(more).iter().map(ask).collect()
+    let mut rules = patterns(&more.directories).iter().map(ask).collect::<Result<Vec<_>, _>>()?;
+    rules.extend(more.files.as_ref().map(|files| {
+        let files = Shared::new(OfProject(files.clone()));
+        Rule::for_effect_where(Action::Ask, ToolEffect::Writes, "(files that programs obey)", files)
+    }));
+    Ok(rules)
 }
 
 /// Returns whether this path is a protected file.
-pub(crate) fn is_protected(path: &str, more: &[String]) -> bool {
+pub(crate) fn is_protected(path: &str, more: &Obeyed) -> bool {
     let is_below = |directory: &String| Path::new(path).starts_with(directory);
-    GLOBS.iter().any(|glob| glob.is_match(path)) || more.iter().any(is_below)
+    GLOBS.iter().any(|glob| glob.is_match(path))
+        || more.directories.iter().any(is_below)
+        || more.files.as_ref().is_some_and(|files| files.contains(literal_part(path)))
+}
+
+/// Returns a path as it is, and of a pattern the directory in which all its files are.
+fn literal_part(pattern: &str) -> &str {
+    let Some(at) = pattern.find(['*', '?', '[']).filter(|_| !Path::new(pattern).exists()) else { return pattern };
+    pattern[..at].rsplit_once('/').map_or("", |(directory, _)| directory)
+}
+
+/// Returns whether programs obey this path because of its name. A link named `HEAD` makes no repository of its target.
+fn has_protected_name(path: &str) -> bool {
+    GLOBS[..2 * NAMES.len()].iter().any(|glob| glob.is_match(path))
 }
 
 /// The most alternatives of a pattern that are looked at. A pattern with more names nothing.
 const ALTERNATIVES_MAX: usize = 1_000;
 
 /// Returns whether this pattern for paths is about protected files alone: `.git/hooks/*` is, `src/**` is not.
-pub(crate) fn is_named_by(pattern: &str, more: &[String]) -> bool {
+pub(crate) fn is_named_by(pattern: &str, more: &Obeyed) -> bool {
     // A negated pattern is about all other files.
     !pattern.starts_with('!') && all_are_protected(pattern, more, &mut { ALTERNATIVES_MAX })
 }
 
 /// Returns whether each alternative of a pattern is protected. Braces inside of others make an alternative that names nothing.
 /// `n_left` is the number of alternatives that may still be looked at: it doubles with each pair of braces.
-fn all_are_protected(pattern: &str, more: &[String], n_left: &mut usize) -> bool {
+fn all_are_protected(pattern: &str, more: &Obeyed, n_left: &mut usize) -> bool {
     let braces = pattern.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?)));
     let Some((start, (inside, end))) = braces else {
         *n_left = n_left.saturating_sub(1);
@@ -163,6 +215,7 @@ mod tests {
     #[test]
     fn a_pattern_names_a_protected_file_only_by_its_name() {
         assert_eq!(GLOBS.len(), 2 * NAMES.len() + 1);
+        let hooks = Obeyed::of_directories(&["hooks"]);
         for path in [
             ".git",
             ".git/**",
@@ -176,7 +229,7 @@ mod tests {
             ".git/{config,hooks/**}",
             "{.git,.hg}/{a,b}",
         ] {
-            assert!(is_named_by(path, &["hooks".to_owned()]), "{path}");
+            assert!(is_named_by(path, &hooks), "{path}");
         }
         let many = ".git/".to_owned() + &"{a,b}".repeat(40);
         for path in [
@@ -196,7 +249,7 @@ mod tests {
             "{x,{.git/b,**}}",
             "{.git/a,b}/{c,.git}",
         ] {
-            assert!(!is_named_by(path, &["hooks".to_owned()]), "{path}");
+            assert!(!is_named_by(path, &hooks), "{path}");
         }
     }
 }

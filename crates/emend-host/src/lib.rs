@@ -8,10 +8,12 @@ mod commit;
 mod files;
 mod git;
 mod git_config;
+mod git_settings;
 mod growing_document;
 #[cfg(unix)]
 mod keep;
 mod local;
+mod obeyed;
 #[cfg(feature = "outline")]
 mod outline;
 mod process;
@@ -41,6 +43,7 @@ pub use local::IndexFigures;
 pub use local::LocalEnvironment;
 #[cfg(feature = "shell")]
 pub use local::read_command;
+pub use obeyed::ObeyedFiles;
 #[cfg(feature = "outline")]
 pub use outline::Outline;
 pub use process::{EnvPolicy, Inherit, Sandbox};

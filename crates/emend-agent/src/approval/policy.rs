@@ -1,6 +1,8 @@
 //! Rules, and the decision of a policy on a call.
 
-use emend_llm::Shared;
+use std::fmt;
+
+use emend_llm::{MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
 
 use super::command_line::SimpleCommand;
@@ -52,8 +54,21 @@ enum Subject {
 #[derive(Clone, Debug)]
 struct Pattern {
     text: String,
-    /// `None` if the pattern is not a valid glob; the rule is then for commands.
+    /// `None` if the pattern is not a valid glob; the rule is then for commands, or for the paths of a test.
     glob: Option<GlobPattern>,
+    test: Option<Shared<dyn PathTest>>,
+}
+
+/// Tells which paths a rule is about, where that depends on more than their names.
+pub trait PathTest: MaybeSend + MaybeSync {
+    /// Returns whether the rule is about `path`, relative to the root and without `.` and `..`.
+    fn is_about(&self, path: &str) -> bool;
+}
+
+impl fmt::Debug for dyn PathTest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("PathTest")
+    }
 }
 
 /// Why a rule is rejected.
@@ -110,8 +125,8 @@ impl Rule {
         }
         // A directory may be written with a slash at its end.
         let compiled = |text: &str| match GlobPattern::new(text.trim_end_matches('/')) {
-            Ok(glob) => Ok(Pattern { text: text.to_owned(), glob: Some(glob) }),
-            Err(_) if COMMAND_TOOLS.contains(&tool) => Ok(Pattern { text: text.to_owned(), glob: None }),
+            Ok(glob) => Ok(Pattern { text: text.to_owned(), glob: Some(glob), test: None }),
+            Err(_) if COMMAND_TOOLS.contains(&tool) => Ok(Pattern { text: text.to_owned(), glob: None, test: None }),
             Err(error) => Err(error.to_string()),
         };
         let pattern = pattern.map(compiled).transpose();
@@ -133,6 +148,13 @@ impl Rule {
     /// Returns a [`RuleError`] if the pattern is not a glob.
     pub fn for_effect_on(action: Action, effect: ToolEffect, pattern: &str) -> Result<Self, RuleError> {
         Ok(Self { subject: Subject::Effect(effect), ..Self::new(action, "*", Some(pattern))? })
+    }
+
+    /// Returns a rule for calls of tools with this effect on a path that `test` accepts. `text` stands for its pattern.
+    #[must_use]
+    pub fn for_effect_where(action: Action, effect: ToolEffect, text: &str, test: Shared<dyn PathTest>) -> Self {
+        let pattern = Pattern { text: text.to_owned(), glob: None, test: Some(test) };
+        Self { action, subject: Subject::Effect(effect), pattern: Some(Shared::new(pattern)) }
     }
 
     /// Returns whether the rule is for all tools with an effect.
@@ -175,8 +197,11 @@ impl Rule {
     /// Returns the rule for files whose names have no case.
     fn ignoring_case(&self) -> Self {
         let folded = |pattern: &Shared<Pattern>| {
+            if pattern.test.is_some() {
+                return Shared::clone(pattern);
+            }
             let glob = GlobPattern::ignoring_case(pattern.text.trim_end_matches('/')).ok();
-            Shared::new(Pattern { text: pattern.text.clone(), glob })
+            Shared::new(Pattern { text: pattern.text.clone(), glob, test: None })
         };
         Self { pattern: self.pattern.as_ref().map(folded), ..self.clone() }
     }
@@ -191,6 +216,9 @@ impl Rule {
     /// Returns whether the rule is about the file at `path`. A rule that denies a directory denies all that is in it.
     pub(super) fn is_about(&self, path: &str) -> bool {
         let Some(pattern) = &self.pattern else { return true };
+        if let Some(test) = &pattern.test {
+            return test.is_about(path);
+        }
         let Some(glob) = &pattern.glob else { return false };
         let denies_below = self.action == Action::Deny && !glob.is_negated();
         glob.is_match_or_name(path)

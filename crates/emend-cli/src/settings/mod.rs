@@ -30,6 +30,7 @@ use toml::{Table, Value};
 
 use crate::failure::Failure;
 use crate::place::{Place, Start};
+use crate::protected::Obeyed;
 use field::Field;
 pub(crate) use field::Source;
 pub(crate) use field::Sourced;
@@ -101,7 +102,7 @@ impl Settings {
             settings.read_file(&path, None)?;
         }
         if place.elsewhere().is_none() {
-            settings.git_directories = emend_host::settings_directories(place.root());
+            settings.obeyed = Obeyed::of(place.root());
         }
         for (directory, below) in place.directories() {
             let path = directory.join(PROJECT_FILE);

@@ -11,6 +11,7 @@ use super::field::{Field, Source, Sourced};
 use super::limits::{Count, Dollars, Duration, Responses, Rounds, Tokens, Wait};
 use super::routing::Routing;
 use super::values::{CompactionName, EditsName, Effort, InheritName, Model, ProfileName, Switch, ToolCalls};
+use crate::protected::Obeyed;
 
 /// The settings in effect.
 #[derive(Clone, Debug, Default)]
@@ -73,8 +74,8 @@ pub(crate) struct Settings {
     pub(crate) table_sources: BTreeMap<String, Source>,
     /// Whether the user's own files are ignored.
     pub(crate) without_user_files: bool,
-    /// Directories of the project in which git reads settings or hooks, besides `.git`.
-    pub(crate) git_directories: Vec<String>,
+    /// The files of the project that are protected because of its state.
+    pub(crate) obeyed: Obeyed,
 }
 
 /// The right of a project's settings file to set a value. Anyone may have written that file.

@@ -58,6 +58,121 @@ fn the_directories_of_hooks_and_settings_of_a_project_are_protected() {
     project.run_calls(&[write("./tools/x/../hooks/a", "x\n")], &["--allow", "write_file:tools/hooks/a"]).assert_ok();
 }
 
+/// Asserts that a write to each of the paths is asked about, and to each of the others is not.
+#[track_caller]
+fn check(prepare: &dyn Fn(&Project), asked: &[&str], free: &[&str]) {
+    let project = Project::new(&[("a.txt", b"a\n")]);
+    git(&project, &["init"]);
+    prepare(&project);
+    for path in asked {
+        // A file that exists is read before a write.
+        let read = project.path(path).exists().then(|| ("read_file", json!({ "file_path": path })));
+        let calls: Vec<_> = read.into_iter().chain([write(path, "x\n")]).collect();
+        let outcome = project.run_calls(&calls, &["--allow", "edit", "--allow", "edit:**"]);
+        assert_eq!(outcome.status, 1, "{path}: {}", outcome.stdout);
+        assert!(
+            outcome.stdout.contains("programs (git, editors, shells) run or obey it"),
+            "{path}: {}",
+            outcome.stdout
+        );
+        assert!(outcome.stdout.contains(&format!("--allow 'write_file:{path}'")), "{path}: {}", outcome.stdout);
+        assert!(!fs::read_to_string(project.path(path)).is_ok_and(|text| text == "x\n"), "{path}");
+    }
+    for path in free {
+        project.run_calls(&[write(path, "x\n")], &[]).assert_ok();
+    }
+    for path in asked.iter().filter(|path| !project.path(path).exists()) {
+        project.run_calls(&[write(path, "x\n")], &["--allow", &format!("write_file:{path}")]).assert_ok();
+    }
+}
+
+#[test]
+fn files_that_settings_of_git_include_are_protected_as_the_settings_are() {
+    let settings = |project: &Project| {
+        for (key, value) in [("include.path", "../gitcfg"), ("includeIf.onbranch:x.path", "../later.cfg")] {
+            git(project, &["config", key, value]);
+        }
+        let text =
+            "[core]\n\tfsmonitor = ./tools/fs -x\n[Include] path = deep/more.cfg # x\n[include]\npath = gitcfg\n";
+        fs::write(project.path("gitcfg"), text).unwrap();
+        fs::create_dir(project.path("deep")).unwrap();
+        let text = "[core]\nhooksPath = \"hk\"\nattributesFile = conf/attr\nsshCommand = X=1 sh 'tools/ssh.sh' y\n\
+                    editor = tools/ed\n[alias]\nb = \"!true && ./tools/b\"\nc = tools/c\n[filter \"p\"]\nclean = f/clean\n";
+        fs::write(project.path("deep/more.cfg"), text).unwrap();
+    };
+    let asked = ["gitcfg", "later.cfg", "tools/fs", "deep/more.cfg", "hk/pre-commit", "conf/attr", "tools/ssh.sh"];
+    let more = ["tools/ed", "tools/b", "f/clean"];
+    check(&settings, &[&asked[..], &more].concat(), &["tools/c", "deep/x", "conf/a", "tools/fs2", "true"]);
+}
+
+#[test]
+fn programs_of_a_nested_repository_are_protected() {
+    let nested = |project: &Project| {
+        git(project, &["config", "core.fsmonitor", "./tools/fs"]);
+        git(project, &["init", "sub"]);
+        git(project, &["-C", "sub", "config", "core.hooksPath", "nh"]);
+        git(project, &["-C", "sub", "config", "core.sshCommand", "./s/ssh"]);
+        git(project, &["-C", "sub", "config", "include.path", "../c/own"]);
+    };
+    check(
+        &nested,
+        &["tools/fs", "sub/nh/pre-commit", "sub/s/ssh", "sub/c/own"],
+        &["nh/a", "sub/a/nh", "s/ssh", "sub/s/a"],
+    );
+}
+
+#[test]
+fn a_repository_under_any_name_is_protected() {
+    let named = |project: &Project| {
+        git(project, &["init", "--bare", "mirror"]);
+        fs::create_dir(project.path("data")).unwrap();
+        git(project, &["init", "--separate-git-dir", "data/store", "sub"]);
+        git(project, &["init", "--separate-git-dir", "sub/own", "sub/deep"]);
+        fs::create_dir_all(project.path("tree")).unwrap();
+        fs::write(project.path("tree/.git"), "gitdir: state/x\n").unwrap();
+    };
+    let asked = ["mirror/hooks/post-update", "data/store/hooks/pre-commit", "sub/own/info/new", "tree/state/x/config"];
+    check(&named, &asked, &["data/a", "tree/state/y", "tree/x", "sub/x"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_target_of_a_link_that_programs_obey_is_protected() {
+    use std::os::unix::fs::symlink;
+
+    let links = |project: &Project| {
+        let link = |target: &str, path: &str| {
+            fs::create_dir_all(project.path(path).parent().unwrap()).unwrap();
+            symlink(target, project.path(path)).unwrap();
+        };
+        fs::remove_dir_all(project.path(".git/hooks")).unwrap();
+        fs::create_dir_all(project.path("hk")).unwrap();
+        link("../hk", ".git/hooks");
+        link("../scripts/pre", "hk/pre-commit");
+        link("shared", ".envrc");
+        link("../sub/b", "sub/.envrc");
+        link("c", "sub/b");
+        link("../conf/tasks.json", ".vscode/tasks.json");
+        link("conf", ".config");
+        link("far", "a/.envrc");
+    };
+    let asked = ["hk/post-commit", "scripts/pre", "shared", "sub/c", "conf/tasks.json", "conf/git/config", "a/far"];
+    check(&links, &asked, &["scripts/a", "sub/d", "far", "conf/a", "b/c"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_settings_is_not_waited_for() {
+    let project = Project::new(&[("a.txt", b"a\n")]);
+    git(&project, &["init", "sub"]);
+    fs::remove_file(project.path("sub/.git/config")).unwrap();
+    fs::create_dir(project.path("tree")).unwrap();
+    for path in ["sub/.git/config", "tree/.git"] {
+        assert!(Command::new("mkfifo").arg(project.path(path)).status().unwrap().success());
+    }
+    project.run_calls(&[write("sub/a", "x\n"), write("tree/a", "x\n")], &[]).assert_ok();
+}
+
 /// The help of `--sandbox` says so.
 #[test]
 fn a_confined_command_can_commit_and_write_hooks_and_undo_restores_these() {

@@ -1,0 +1,295 @@
+//! Finds out whether programs run or obey a file because of the state of a project: settings of git name it, it belongs
+//! to a repository under another name than `.git`, or a link with a known name leads to it.
+//!
+//! Only the directories from the root down to the file are looked at, so that a look costs little. Nothing here starts
+//! a process, waits for a pipe or fails: a file that cannot be read names nothing.
+
+use std::fs::{self, OpenOptions};
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+use crate::git_settings::{Setting, parse, programs};
+
+/// Upper limit of a file of settings that is read, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Upper limit of the number of files of settings that one repository includes.
+const FILES_MAX: usize = 64;
+/// Upper limit of the number of entries of directories with known names that are looked at.
+const ENTRIES_MAX: usize = 4_000;
+/// Upper limit of the number of links that lead to each other, as in Linux.
+const LINKS_MAX: usize = 40;
+
+/// The files of a project that programs run or obey because of the state of the project.
+#[derive(Clone, Debug)]
+pub struct ObeyedFiles {
+    root: PathBuf,
+    is_known: fn(&str) -> bool,
+    known_below: Vec<&'static str>,
+}
+
+impl ObeyedFiles {
+    /// Returns the files of the project in `root`; `None` if that directory does not exist.
+    ///
+    /// `is_known` tells whether programs run or obey the file with this path because of its name. `known_below` are the
+    /// known names that have several parts, such as `.config/git`.
+    #[must_use]
+    pub fn of(root: &Path, is_known: fn(&str) -> bool, known_below: Vec<&'static str>) -> Option<Self> {
+        Some(Self { root: root.canonicalize().ok()?, is_known, known_below })
+    }
+
+    /// Returns whether programs run or obey the file at `path`: relative to the root, without `.`, `..` and links.
+    #[must_use]
+    pub fn contains(&self, path: &str) -> bool {
+        let mut look = Look { files: self, written: Path::new(path), is_found: false, n_entries: 0 };
+        if self.root.join(".git").symlink_metadata().is_err() {
+            let above = self.root.ancestors().skip(1).find(|above| above.join(".git").symlink_metadata().is_ok());
+            above.into_iter().for_each(|above| look.repository(above));
+        }
+        let mut directory = self.root.clone();
+        look.directory(&directory);
+        for part in look.written.components() {
+            directory.push(part);
+            if look.is_found || !directory.is_dir() {
+                break;
+            }
+            look.directory(&directory);
+        }
+        look.is_found
+    }
+}
+
+/// A search for the reason why one file is obeyed.
+struct Look<'a> {
+    files: &'a ObeyedFiles,
+    written: &'a Path,
+    is_found: bool,
+    n_entries: usize,
+}
+
+impl Look<'_> {
+    /// Notes that programs obey `place`, and all that is in it.
+    fn obeyed(&mut self, place: &Path) {
+        self.is_found = self.is_found || self.is_written(&without_dots(place)) || self.is_written(&real(place));
+    }
+
+    fn is_written(&self, place: &Path) -> bool {
+        let Ok(below) = place.strip_prefix(&self.files.root) else { return false };
+        let (mut written, mut n_parts) = (self.written.components(), 0);
+        // Some file systems ignore the case.
+        let is_below = below.components().all(|part| {
+            n_parts += 1;
+            written.next().is_some_and(|other| part.as_os_str().eq_ignore_ascii_case(other.as_os_str()))
+        });
+        // A root that is obeyed, as a directory of hooks is, makes only its own files programs.
+        is_below && (n_parts > 0 || self.written.components().count() == 1)
+    }
+
+    /// Looks at a directory above the written file.
+    fn directory(&mut self, directory: &Path) {
+        if is_git_directory(directory) {
+            self.is_found = true;
+            return;
+        }
+        self.repository(directory);
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if !kind.is_symlink() && !kind.is_dir() {
+                continue;
+            }
+            let path = entry.path();
+            let below = path.strip_prefix(&self.files.root).ok().and_then(Path::to_str);
+            if !below.is_some_and(self.files.is_known) {
+                continue;
+            }
+            self.obeyed(&path);
+            // The parts of a repository are looked at by themselves.
+            if !entry.file_name().eq_ignore_ascii_case(".git") {
+                self.links_in(&path, 2);
+            }
+        }
+        for name in self.files.known_below.clone() {
+            let first = name.split('/').next().unwrap_or(name);
+            if directory.join(first).symlink_metadata().is_ok() {
+                let path = directory.join(name);
+                self.obeyed(&path);
+                self.links_in(&path, 2);
+            }
+        }
+    }
+
+    /// Looks at the targets of the links in a directory that programs obey.
+    fn links_in(&mut self, directory: &Path, n_levels: usize) {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            self.n_entries += 1;
+            if self.is_found || self.n_entries > ENTRIES_MAX {
+                return;
+            }
+            match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => self.obeyed(&entry.path()),
+                Ok(kind) if kind.is_dir() && n_levels > 1 => self.links_in(&entry.path(), n_levels - 1),
+                _ => {}
+            }
+        }
+    }
+
+    /// Looks at the repository whose files are in `top`, if there is one.
+    fn repository(&mut self, top: &Path) {
+        let git = top.join(".git");
+        let Ok(metadata) = git.metadata() else { return };
+        let own = match metadata.is_dir() {
+            true => git,
+            false => {
+                let text = read(&git).unwrap_or_default();
+                let Some(place) = text.trim().strip_prefix("gitdir:") else { return };
+                top.join(place.trim())
+            }
+        };
+        let common = read(&own.join("commondir")).map_or_else(|| own.clone(), |place| own.join(place.trim()));
+        for directory in [&own, &common] {
+            self.obeyed(directory);
+            for part in ["", "hooks", "info"] {
+                self.links_in(&directory.join(part), 1);
+            }
+        }
+        self.settings(top, &own, vec![common.join("config"), own.join("config.worktree")]);
+    }
+
+    /// Looks at the settings in these files, and in those that they include under any condition.
+    fn settings(&mut self, top: &Path, own: &Path, mut files: Vec<PathBuf>) {
+        let mut settings = Vec::new();
+        let mut at = 0;
+        while at < files.len().min(FILES_MAX) {
+            let found = parse(&read(&files[at]).unwrap_or_default());
+            let directory = files[at].parent().unwrap_or(top).to_owned();
+            at += 1;
+            let includes = |found: &&Setting| is_include(found);
+            for place in found.iter().filter(includes).map(|found| directory.join(expanded(&found.value))) {
+                self.obeyed(&place);
+                if !files.contains(&place) {
+                    files.push(place);
+                }
+            }
+            settings.extend(found);
+        }
+        // Programs start where the files of the repository are.
+        let is_worktree = |found: &&Setting| found.section == "core" && found.name == "worktree";
+        let elsewhere = settings.iter().filter(is_worktree).map(|found| own.join(expanded(&found.value)));
+        let starts: Vec<PathBuf> = elsewhere.chain([top.to_owned()]).collect();
+        for Setting { section, name, value } in &settings {
+            for start in starts.iter().filter(|_| !value.is_empty()) {
+                if names_path(section, name) {
+                    let place = start.join(expanded(value));
+                    self.obeyed(&place);
+                    self.links_in(&place, 1);
+                } else if let Some(command) = command(section, name, value) {
+                    programs(command).iter().for_each(|program| self.obeyed(&start.join(expanded(program))));
+                }
+            }
+        }
+    }
+}
+
+fn is_include(found: &Setting) -> bool {
+    matches!(found.section.as_str(), "include" | "includeif") && found.name == "path" && !found.value.is_empty()
+}
+
+/// Returns whether the value of a setting is the path of files that name programs or are run.
+fn names_path(section: &str, name: &str) -> bool {
+    matches!((section, name), ("core", "hookspath" | "attributesfile") | ("init", "templatedir"))
+}
+
+/// Returns the command in the value of a setting, if git runs it.
+fn command<'a>(section: &str, name: &str, value: &'a str) -> Option<&'a str> {
+    match (section, name) {
+        ("alias", _) => value.strip_prefix('!'),
+        ("credential", "helper") => Some(value.strip_prefix('!').unwrap_or(value)),
+        ("core", "fsmonitor" | "sshcommand" | "editor" | "pager" | "askpass" | "gitproxy" | "alternaterefscommand")
+        | ("pager", _)
+        | ("sequence", "editor")
+        | ("interactive", "difffilter")
+        | ("diff", "external" | "command" | "textconv")
+        | ("merge", "driver")
+        | ("filter", "clean" | "smudge" | "process")
+        | ("gpg", "program" | "defaultkeycommand")
+        | ("difftool" | "mergetool", "cmd" | "path")
+        | ("browser" | "man", "cmd" | "path")
+        | ("trailer", "command" | "cmd")
+        | ("sendemail", "sendmailcmd" | "tocmd" | "cccmd" | "headercmd" | "smtpserver")
+        | ("remote", "uploadpack" | "receivepack" | "vcs")
+        | ("uploadpack", "packobjectshook") => Some(value),
+        // An update of a submodule, or its command.
+        ("submodule", "update") => value.strip_prefix('!'),
+        _ => None,
+    }
+}
+
+/// Returns whether git takes this directory for a repository, or for the part of one that belongs to a worktree.
+fn is_git_directory(directory: &Path) -> bool {
+    let has = |name: &str| directory.join(name).symlink_metadata().is_ok();
+    has("HEAD") && (has("objects") && has("refs") || has("commondir"))
+}
+
+/// Returns the path with the user's directory in the place of `~`.
+fn expanded(path: &str) -> PathBuf {
+    let home = path.strip_prefix("~/").and_then(|below| Some(std::env::home_dir()?.join(below)));
+    home.unwrap_or_else(|| PathBuf::from(path))
+}
+
+/// Returns the text of a regular file of a moderate size.
+fn read(path: &Path) -> Option<String> {
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut options = OpenOptions::new();
+    // A pipe in the place of the file must not be waited for.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits().try_into().unwrap_or_default(),
+    );
+    let file = options.read(true).open(path).ok()?;
+    let mut content = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut content).ok()?;
+    Some(String::from_utf8_lossy(&content).into_owned())
+}
+
+/// Returns the path without `.` and `..`.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            _ => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Returns the path without links, also if nothing exists at it yet.
+fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let (mut real, mut n_links) = (PathBuf::new(), 0);
+    let mut rest: Vec<PathBuf> = parts_from_last(path);
+    while let Some(part) = rest.pop() {
+        match part.components().next() {
+            Some(Component::ParentDir) => drop(real.pop()),
+            Some(Component::CurDir) | None => {}
+            Some(_) => real.push(&part),
+        }
+        if n_links < LINKS_MAX
+            && let Ok(target) = real.read_link()
+        {
+            n_links += 1;
+            real.pop();
+            rest.extend(parts_from_last(&target));
+        }
+    }
+    real
+}
+
+fn parts_from_last(path: &Path) -> Vec<PathBuf> {
+    path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
+}
