@@ -437,7 +437,15 @@ mod tests {
             ] {
                 assert_eq!(write(&settings, path), Action::Ask, "{path}");
             }
-            for path in [".gitignore", ".github/workflows/ci.yml", "src/git/a.rs", ".env", "emend.toml", "a.git"] {
+            for path in [
+                ".gitignore",
+                ".github/workflows/ci.yml",
+                "src/git/a.rs",
+                ".env",
+                "emend.toml",
+                "a.git",
+                ".editorconfig",
+            ] {
                 assert_eq!(write(&settings, path), Action::Allow, "{path}");
             }
         }

@@ -14,7 +14,7 @@ use emend_llm::Shared;
 use crate::settings::literal_glob;
 
 /// Names of files and directories, in any directory and in upper or lower case. A directory stands for all that is in it.
-const NAMES: [&str; 68] = [
+const NAMES: [&str; 84] = [
     // The rules themselves, and what Emend keeps for an undo.
     ".emend.toml",
     ".config/emend",
@@ -34,10 +34,15 @@ const NAMES: [&str; 68] = [
     ".kshrc",
     ".cshrc",
     ".tcshrc",
+    ".login",
+    ".xonshrc",
     ".inputrc",
     ".config/fish",
     ".config/powershell",
     ".envrc",
+    ".autoenv",
+    ".autoenv.zsh",
+    ".env.fish",
     ".direnvrc",
     ".config/direnv",
     ".mise.toml",
@@ -48,13 +53,18 @@ const NAMES: [&str; 68] = [
     ".config/autostart",
     ".config/systemd",
     ".tmux.conf",
+    ".screenrc",
     ".ssh",
     // Version control and its hooks.
     ".gitconfig",
     ".config/git",
     ".git",
     ".gitmodules",
+    ".gitattributes",
     ".hg",
+    ".hgrc",
+    ".jj/repo/config",
+    ".jj/repo/config.toml",
     ".githooks",
     ".husky",
     ".pre-commit-config.yaml",
@@ -72,6 +82,9 @@ const NAMES: [&str; 68] = [
     ".devcontainer",
     ".devcontainer.json",
     ".vimrc",
+    ".vimrc.local",
+    ".local.vimrc",
+    ".lvimrc",
     ".exrc",
     ".nvimrc",
     ".nvim.lua",
@@ -87,8 +100,11 @@ const NAMES: [&str; 68] = [
     // Settings of other coding agents, which name programs to run.
     ".mcp.json",
     ".claude",
+    ".codex",
     ".cursor",
     ".gemini",
+    ".kiro",
+    ".roo",
 ];
 
 /// The name of a file without which a directory is not a repository: with it, settings beside it name programs for git to
@@ -228,6 +244,22 @@ mod tests {
             "home/.bashrc",
             ".git/{config,hooks/**}",
             "{.git,.hg}/{a,b}",
+            "docs/.gitattributes",
+            ".lvimrc",
+            ".local.vimrc",
+            ".vimrc.local",
+            ".screenrc",
+            ".login",
+            ".xonshrc",
+            ".autoenv",
+            ".autoenv.zsh",
+            ".env.fish",
+            ".hgrc",
+            ".jj/repo/config",
+            ".jj/repo/config.toml",
+            ".codex/config.toml",
+            ".kiro/settings/mcp.json",
+            ".roo/mcp.json",
         ] {
             assert!(is_named_by(path, &hooks), "{path}");
         }
