@@ -125,7 +125,7 @@ impl Obeyed {
         let below = NAMES.iter().copied().filter(|name| name.contains('/')).collect();
         Self {
             directories: emend_host::settings_directories(root),
-            files: ObeyedFiles::of(root, has_protected_name, below),
+            files: ObeyedFiles::of(root, is_protected_name, below),
         }
     }
 
@@ -196,9 +196,13 @@ fn literal_part(pattern: &str) -> &str {
     pattern[..at].rsplit_once('/').map_or("", |(directory, _)| directory)
 }
 
-/// Returns whether programs obey this path because of its name. A link named `HEAD` makes no repository of its target.
-fn has_protected_name(path: &str) -> bool {
-    GLOBS[..2 * NAMES.len()].iter().any(|glob| glob.is_match(path))
+/// Returns whether programs obey a file with this name. It is asked for many files, so that globs would be too slow.
+fn is_protected_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    NAMES.iter().any(|known| match known.split_once('*') {
+        Some((start, end)) => name.starts_with(start) && name.ends_with(end),
+        None => name == *known,
+    })
 }
 
 /// The most alternatives of a pattern that are looked at. A pattern with more names nothing.

@@ -30,8 +30,9 @@ pub(crate) fn parse(text: &str) -> Vec<Setting> {
                 let value = if rest.next_if_eq(&'=').is_some() { value(&mut rest) } else { String::new() };
                 found.push(Setting { section: section.clone(), name, value });
             }
-            '#' | ';' => skip_line(&mut rest),
-            _ => drop(rest.next()),
+            _ if next.is_whitespace() => drop(rest.next()),
+            // A comment, or a line because of which git refuses the file.
+            _ => skip_line(&mut rest),
         }
     }
     found

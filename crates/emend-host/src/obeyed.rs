@@ -30,8 +30,8 @@ pub struct ObeyedFiles {
 impl ObeyedFiles {
     /// Returns the files of the project in `root`; `None` if that directory does not exist.
     ///
-    /// `is_known` tells whether programs run or obey the file with this path because of its name. `known_below` are the
-    /// known names that have several parts, such as `.config/git`.
+    /// `is_known` tells whether programs run or obey a file with this name, in any directory. `known_below` are the known
+    /// names that have several parts, such as `.config/git`.
     #[must_use]
     pub fn of(root: &Path, is_known: fn(&str) -> bool, known_below: Vec<&'static str>) -> Option<Self> {
         Some(Self { root: root.canonicalize().ok()?, is_known, known_below })
@@ -96,11 +96,10 @@ impl Look<'_> {
             if !kind.is_symlink() && !kind.is_dir() {
                 continue;
             }
-            let path = entry.path();
-            let below = path.strip_prefix(&self.files.root).ok().and_then(Path::to_str);
-            if !below.is_some_and(self.files.is_known) {
+            if !entry.file_name().to_str().is_some_and(self.files.is_known) {
                 continue;
             }
+            let path = entry.path();
             self.obeyed(&path);
             // The parts of a repository are looked at by themselves.
             if !entry.file_name().eq_ignore_ascii_case(".git") {

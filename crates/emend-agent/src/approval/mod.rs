@@ -17,7 +17,9 @@ use serde_json::Value;
 pub use command_line::{CommandLine, OPEN, SimpleCommand};
 pub use effect::ToolEffect;
 pub use hidden::{DEFAULT_HIDDEN, DEFAULT_SHOWN, Hidden};
-pub use policy::{Action, PathTest, Policy, Rule, RuleError, Verdict, is_command_tool};
+#[cfg(not(target_family = "wasm"))]
+pub use policy::PathTest;
+pub use policy::{Action, Policy, Rule, RuleError, Verdict, is_command_tool};
 
 /// Canonical name of the tool whose rules decide which files may be read.
 pub(crate) const READ_FILE: &str = "read_file";

@@ -1,8 +1,9 @@
 //! Rules, and the decision of a policy on a call.
 
+#[cfg(not(target_family = "wasm"))]
 use std::fmt;
 
-use emend_llm::{MaybeSend, MaybeSync, Shared};
+use emend_llm::Shared;
 use serde::{Deserialize, Serialize};
 
 use super::command_line::SimpleCommand;
@@ -56,15 +57,30 @@ struct Pattern {
     text: String,
     /// `None` if the pattern is not a valid glob; the rule is then for commands, or for the paths of a test.
     glob: Option<GlobPattern>,
+    /// A page has no files of which more than their names matters.
+    #[cfg(not(target_family = "wasm"))]
     test: Option<Shared<dyn PathTest>>,
 }
 
+impl Pattern {
+    fn new(text: &str, glob: Option<GlobPattern>) -> Self {
+        Self {
+            text: text.to_owned(),
+            glob,
+            #[cfg(not(target_family = "wasm"))]
+            test: None,
+        }
+    }
+}
+
 /// Tells which paths a rule is about, where that depends on more than their names.
-pub trait PathTest: MaybeSend + MaybeSync {
+#[cfg(not(target_family = "wasm"))]
+pub trait PathTest: Send + Sync {
     /// Returns whether the rule is about `path`, relative to the root and without `.` and `..`.
     fn is_about(&self, path: &str) -> bool;
 }
 
+#[cfg(not(target_family = "wasm"))]
 impl fmt::Debug for dyn PathTest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("PathTest")
@@ -125,8 +141,8 @@ impl Rule {
         }
         // A directory may be written with a slash at its end.
         let compiled = |text: &str| match GlobPattern::new(text.trim_end_matches('/')) {
-            Ok(glob) => Ok(Pattern { text: text.to_owned(), glob: Some(glob), test: None }),
-            Err(_) if COMMAND_TOOLS.contains(&tool) => Ok(Pattern { text: text.to_owned(), glob: None, test: None }),
+            Ok(glob) => Ok(Pattern::new(text, Some(glob))),
+            Err(_) if COMMAND_TOOLS.contains(&tool) => Ok(Pattern::new(text, None)),
             Err(error) => Err(error.to_string()),
         };
         let pattern = pattern.map(compiled).transpose();
@@ -151,9 +167,10 @@ impl Rule {
     }
 
     /// Returns a rule for calls of tools with this effect on a path that `test` accepts. `text` stands for its pattern.
+    #[cfg(not(target_family = "wasm"))]
     #[must_use]
     pub fn for_effect_where(action: Action, effect: ToolEffect, text: &str, test: Shared<dyn PathTest>) -> Self {
-        let pattern = Pattern { text: text.to_owned(), glob: None, test: Some(test) };
+        let pattern = Pattern { test: Some(test), ..Pattern::new(text, None) };
         Self { action, subject: Subject::Effect(effect), pattern: Some(Shared::new(pattern)) }
     }
 
@@ -197,11 +214,12 @@ impl Rule {
     /// Returns the rule for files whose names have no case.
     fn ignoring_case(&self) -> Self {
         let folded = |pattern: &Shared<Pattern>| {
+            #[cfg(not(target_family = "wasm"))]
             if pattern.test.is_some() {
                 return Shared::clone(pattern);
             }
             let glob = GlobPattern::ignoring_case(pattern.text.trim_end_matches('/')).ok();
-            Shared::new(Pattern { text: pattern.text.clone(), glob, test: None })
+            Shared::new(Pattern::new(&pattern.text, glob))
         };
         Self { pattern: self.pattern.as_ref().map(folded), ..self.clone() }
     }
@@ -216,6 +234,7 @@ impl Rule {
     /// Returns whether the rule is about the file at `path`. A rule that denies a directory denies all that is in it.
     pub(super) fn is_about(&self, path: &str) -> bool {
         let Some(pattern) = &self.pattern else { return true };
+        #[cfg(not(target_family = "wasm"))]
         if let Some(test) = &pattern.test {
             return test.is_about(path);
         }
