@@ -196,6 +196,12 @@ pub(super) struct Switching {
     /// Of an undo, the states before it of the paths that it may change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) states: Vec<State>,
+    /// Of an undo, the texts whose line logs take part in it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) logged: BTreeSet<FilePath>,
+    /// Of an undo that is resumed, the texts whose line logs had done their part before the process was killed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) settled: BTreeSet<FilePath>,
 }
 
 /// An undo that can be redone.

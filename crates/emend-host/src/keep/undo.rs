@@ -52,17 +52,22 @@ impl Loaded {
         }
         // The changes of a killed process are not known.
         self.undoing = None;
-        let (n_steps, states) = match self.record.undoing(&commands) {
-            Some(known) => (known.n_steps, known.states.clone()),
+        let (n_steps, states, settled) = match self.record.undoing(&commands) {
+            Some(known) => {
+                let settled =
+                    known.logged.union(&known.settled).filter(|path| !texts.contains(*path)).cloned().collect();
+                (known.n_steps, known.states.clone(), settled)
+            }
             None => {
                 self.undoing = Some(Undoing::default());
                 let paths = self.paths_around(&commands, texts);
                 let states = self.states(files, paths)?;
                 self.pack.sync()?;
-                (n_steps, states)
+                (n_steps, states, BTreeSet::new())
             }
         };
-        self.append(Line::Switching(Switching { commands, is_on: false, n_steps, states }))
+        let logged = texts.clone();
+        self.append(Line::Switching(Switching { commands, is_on: false, n_steps, states, logged, settled }))
     }
 
     /// Returns run and time of the last change of each path that has made it a text, that no line log holds and that is not
@@ -112,6 +117,12 @@ impl Loaded {
             self.at_start.extend(self.record.modes_of_edits(files, runs, logged, &self.at_start));
             self.let_give_way(files, &commands, logged)?;
         }
+        let own = logged;
+        // The user's lines in a text say nothing of the part of its log, which a killed process has done.
+        let logged = &match self.record.undoing(&commands) {
+            Some(begun) => logged.union(&begun.settled).cloned().collect(),
+            None => logged.clone(),
+        };
         // The changes of a killed process are not known, so each path counts as begun.
         let resumes = self.undoing.is_none();
         let begun = self.record.undoing(&commands).filter(|_| step != UndoStep::BeforeLogs);
@@ -235,7 +246,7 @@ impl Loaded {
                 made.chain(logged).for_each(|path| files.remove_made(path));
                 self.restore_missing(files, &commands, undo, &mut outcome)?;
                 // A text that stays as it is keeps its mode bits, too.
-                let restored = logged.difference(left).cloned().collect();
+                let restored = own.difference(left).cloned().collect();
                 outcome.kept.extend(self.record.restore_modes(files, runs, &restored, (&self.at_start, edited))?);
                 let at_start = std::mem::take(&mut self.at_start).into_iter();
                 let restored = at_start.filter(|(path, _)| restored.contains(path));

@@ -1,5 +1,7 @@
 //! Processes that are killed during a command, an undo or a redo: the next process finds everything undoable.
 
+use emend_agent::workspace::{FinishedStep, RollbackRequest};
+
 use super::*;
 
 #[test]
@@ -79,6 +81,29 @@ fn a_process_that_is_killed_during_an_undo_or_redo_leaves_both_possible() {
     let open = project.open();
     open.undo();
     check_same(&before, &project.tree());
+    block_on(open.workspace.redo_runs()).unwrap();
+    check_same(&after, &project.tree());
+}
+
+/// The log has kept the user's line, so the text has neither the state from before the command nor the one after it.
+#[test]
+fn a_text_that_the_log_of_a_killed_undo_had_changed_is_undone() {
+    let project = Project::usual();
+    let open = project.open();
+    open.shell("echo command >> a.txt; rm key");
+    fs::write(project.path("a.txt"), "mine\none\ntwo\ncommand\n").unwrap();
+    let after = project.tree();
+    let (run, path) = (open.workspace.last_run(), FilePath::clean("a.txt").unwrap());
+    block_on(open.environment.keeper().unwrap().begin_undo(&[run], 0, &BTreeSet::from([path.clone()]))).unwrap();
+    let of_log = RollbackRequest { runs: vec![run], files: Some(vec![path]), ..RollbackRequest::default() };
+    block_on(open.workspace.rollback(&of_log)).unwrap();
+    let saved = open.workspace.snapshot();
+    drop(open);
+    let open = project.open();
+    open.workspace.restore(saved).unwrap();
+    assert_eq!(block_on(open.workspace.catch_up()), Some(FinishedStep::RunsUndone(vec![run])));
+    assert_eq!(fs::read_to_string(project.path("a.txt")).unwrap(), "mine\none\ntwo\n");
+    assert!(project.path("key").exists() && !open.workspace.runs().last().unwrap().is_on);
     block_on(open.workspace.redo_runs()).unwrap();
     check_same(&after, &project.tree());
 }
