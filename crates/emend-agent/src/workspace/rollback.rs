@@ -310,7 +310,9 @@ impl Workspace {
             }
             if matches!(step, UndoStep::BeforeLogs) {
                 let stepped = std::mem::take(&mut logs);
-                let step = self.step_of(&stepped);
+                let is_part = !request.hunk_ids.is_empty() || request.files.is_some();
+                let runs = if is_part { Vec::new() } else { request.runs.clone() };
+                let step = super::steps::Step { runs, ..self.step_of(&stepped) };
                 #[cfg(not(target_family = "wasm"))]
                 let saved = set_of(stepped.iter().map(|(path, _)| path.clone()));
                 let refused = self.save_permitted(stepped, true, step).await?;

@@ -13,6 +13,7 @@ use emend_agent::workspace::{FinishedStep, Mode, ReviewError, TextChange, Undone
 use serde_json::json;
 
 use super::blocked::{Blocked, obstacle, write_kept};
+use super::undo::report_finished;
 use crate::failure::Failure;
 use crate::place::Start;
 use crate::project::Project;
@@ -70,6 +71,9 @@ pub(crate) async fn rollback(root: &Start, run: u64, check: bool) -> Result<Exit
         let ignored = text_diff::ignored(&project.workspace.ignored_changes(&runs, true));
         // Paths in ignored directories are counted alone.
         if undone.restored.is_empty() && ignored.is_empty() {
+            if report_finished(&project, Some(&runs)).await? {
+                return Ok(ExitCode::SUCCESS);
+            }
             return Err(nothing_left(&project, run, &undone).await);
         }
         let mut stdout = stdout();
@@ -88,6 +92,9 @@ pub(crate) async fn rollback(root: &Start, run: u64, check: bool) -> Result<Exit
     let undone = Undone::of(&project, &runs).await?;
     project.save()?;
     if undone.run.restored.is_empty() {
+        if report_finished(&project, Some(&runs)).await? {
+            return Ok(ExitCode::SUCCESS);
+        }
         return Err(nothing_left(&project, run, &undone.run).await);
     }
     report(&undone, "emend redo")

@@ -11,6 +11,7 @@ use emend_agent::workspace::{Mode, RollbackMode, RollbackRequest, RolledBackFile
 use super::blocked::{Blocked, write_kept};
 use super::checkpoints::{listed, nothing_done, refusal, shown, since, write_lost};
 use super::review::ask_on_stdin;
+use super::undo::report_finished;
 use crate::failure::Failure;
 use crate::place::Start;
 use crate::project::Project;
@@ -28,6 +29,9 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
     // The keeper changes a text without a change in its log, such as one with hard links.
     let is_changed = |file: &RolledBackFile| file.reverted > 0 || file.texts.before != file.texts.after;
     if files.iter().all(|file| !is_changed(file) && file.conflicts.is_empty() && !file.refused) {
+        if report_finished(&project, Some(&[run])).await? {
+            return end_scoped(&project, run, check).await;
+        }
         let paths = beside_texts(&project, run).await?;
         if !paths.is_empty() {
             let advice = format!("to undo it and all later runs: emend rollback {run}");
@@ -56,14 +60,20 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
             n => writeln!(stdout, "kept {n} hunks of {name}: later edits depend on them")?,
         }
     }
+    drop(stdout);
+    end_scoped(&project, run, check).await
+}
+
+/// Saves the rollback of a run, unless it was only a `check`, and names the changes that it keeps.
+async fn end_scoped(project: &Project, run: u64, check: bool) -> Result<ExitCode, Failure> {
     if !check {
         project.save()?;
     }
-    let paths = beside_texts(&project, run).await?;
+    let paths = beside_texts(project, run).await?;
     if !paths.is_empty() {
         let advice = format!("to undo that and all later runs: emend rollback {run}");
         let line = format!("kept the changes that are not of texts: {}; {advice}", listed(&paths));
-        writeln!(stdout, "{}", folded(&line))?;
+        writeln!(stdout(), "{}", folded(&line))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -86,6 +96,12 @@ pub(crate) async fn hard(root: &Start, run: u64, check: bool, yes: bool) -> Resu
     files.retain(|file| file.texts.before != file.texts.after);
     let ignored = text_diff::ignored(&project.workspace.ignored_changes(&preview.runs, true));
     if files.is_empty() && others.is_empty() && ignored.is_empty() {
+        if blocked.is_empty() && refused.is_empty() && report_finished(&project, Some(&preview.runs)).await? {
+            if !check {
+                project.save()?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
         let message = match (blocked.is_empty(), refused.is_empty()) {
             (true, true) => format!("the files of run {run} are as they were before it"),
             (true, false) => "nothing was changed".to_owned(),

@@ -15,30 +15,37 @@ use crate::visible::{listing as stdout, visible};
 
 pub(crate) async fn undo(root: &Start) -> Result<ExitCode, Failure> {
     let project = Project::open(root, Mode::Direct).await?;
-    if let Some(FinishedStep::RunsUndone(runs)) = &project.finished {
-        return finished(&project, runs).await;
+    if report_finished(&project, None).await? {
+        project.save()?;
+        return Ok(ExitCode::SUCCESS);
     }
     report(&undo_last(&project).await?, "emend redo")
 }
 
-/// Reports an undo that was interrupted and is complete now. The user most likely repeats it, so nothing else is undone.
-async fn finished(project: &Project, runs: &[u64]) -> Result<ExitCode, Failure> {
-    project.save()?;
-    let undone = Undone::finished(project, runs).await?;
+/// Reports an undo that was interrupted and is complete now, if there was one. The user most likely repeats it, so nothing else
+/// is undone. With `asked`, only an undo of some of these runs is meant. Returns whether there was one.
+pub(super) async fn report_finished(project: &Project, asked: Option<&[u64]>) -> Result<bool, Failure> {
+    let Some(FinishedStep::RunsUndone(runs)) = &project.finished else { return Ok(false) };
+    let is_asked = |run: &&u64| asked.is_none_or(|asked| asked.contains(run));
+    let runs: Vec<u64> = runs.iter().filter(is_asked).copied().collect();
+    if runs.is_empty() {
+        return Ok(false);
+    }
+    let undone = Undone::finished(project, &runs).await?;
     let mut stdout = stdout();
-    for run in runs {
+    for run in &runs {
         let name = visible(&project.run_name(*run)?);
         writeln!(stdout, "undid {name}: the undo had been interrupted and is now complete")?;
     }
     drop(stdout);
     report(&undone, "emend redo")?;
     let mut stdout = self::stdout();
-    if let Some(older) = project.workspace.runs().iter().rev().find(|run| run.is_on) {
+    if let Some(older) = project.workspace.runs().iter().rev().find(|run| run.is_on).filter(|_| asked.is_none()) {
         let name = visible(&project.run_name(older.run_id)?);
         let rest = if runs.contains(&older.run_id) { format!("the rest of {name}") } else { format!("{name} too") };
         writeln!(stdout, "to undo {rest}, repeat: emend undo")?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(true)
 }
 
 /// Returns the run that an undo would undo first.

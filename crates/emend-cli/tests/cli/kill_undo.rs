@@ -26,6 +26,10 @@ fn rename(project: &Project) {
 /// The user appends a line to every file after the run.
 fn rename_and_type(project: &Project) {
     rename(project);
+    type_lines(project);
+}
+
+fn type_lines(project: &Project) {
     for number in 0..N_FILES {
         let name = format!("f{number:03}");
         std::fs::write(project.path(&name), project.read(&name) + "my own line\n").unwrap();
@@ -36,6 +40,12 @@ fn rename_and_type(project: &Project) {
 fn command(project: &Project) {
     let script = "sed -i s/alpha/gamma/ f*; rm image.bin; chmod +x f001";
     project.run(&["run", "--allow", "shell", &format!("run sh -c '{script}'")]).assert_ok();
+}
+
+/// The user appends a line to every file after the command.
+fn command_and_type(project: &Project) {
+    command(project);
+    type_lines(project);
 }
 
 fn undone(project: &Project) {
@@ -176,5 +186,40 @@ fn an_undo_that_is_repeated_after_a_kill_undoes_no_older_run() {
             ok(&project, &["undo"]);
             assert!(project.tree() == after);
         }
+    }
+}
+
+/// Kills `args` and repeats it: wherever it was killed, the repeated one succeeds and leads to the same files.
+#[track_caller]
+fn check_repeated(prepare: fn(&Project), args: &[&str]) {
+    let whole = prepared(prepare);
+    let start = Instant::now();
+    ok(&whole, args);
+    let (time, after) = (start.elapsed(), whole.tree());
+    let mut n_finished = 0;
+    for kill in 0..n_kills() {
+        let project = prepared(prepare);
+        if kill_after(&project, args, moment(kill, time)).has_reported {
+            continue;
+        }
+        let repeated = project.run(args);
+        assert_eq!((repeated.status, repeated.stderr.contains("error [")), (0, false), "{args:?}: {}", repeated.stderr);
+        assert!(project.tree() == after, "{args:?}: {}", repeated.stdout);
+        let is_finished = repeated.stdout.starts_with("undid run 1");
+        assert!(!is_finished || repeated.stdout.contains("the undo had been interrupted and is now complete"));
+        n_finished += u32::from(is_finished);
+    }
+    println!("{args:?} repeated: {n_finished} had been interrupted and were complete");
+}
+
+#[test]
+fn a_rollback_that_is_repeated_after_a_kill_succeeds() {
+    for prepare in [rename, command] {
+        check_repeated(prepare, &["rollback", "1"]);
+        check_repeated(prepare, &["rollback", "--scoped", "1"]);
+        check_repeated(prepare, &["rollback", "--hard", "--yes", "1"]);
+    }
+    for prepare in [rename_and_type, command_and_type] {
+        check_repeated(prepare, &["rollback", "1"]);
     }
 }
