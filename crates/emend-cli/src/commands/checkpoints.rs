@@ -225,11 +225,14 @@ pub(crate) async fn reasons(project: &Project, undone: &UndoneRun) -> Vec<String
     for path in &undone.refused {
         reasons.push(format!("{}: {}", shown(path), refusal(project, path).await));
     }
-    if !undone.lost.is_empty() {
-        let lost: Vec<String> = undone.lost.iter().map(shown).collect();
-        reasons.push(format!("{} cannot be restored", lost.join(", ")));
-    }
+    reasons.extend(sentence_of_lost(&undone.lost));
     reasons
+}
+
+/// Returns that the former state of these paths was not kept; `None` if there are none.
+pub(super) fn sentence_of_lost(lost: &[FilePath]) -> Option<String> {
+    let lost: Vec<String> = lost.iter().map(shown).collect();
+    (!lost.is_empty()).then(|| format!("{} cannot be restored", lost.join(", ")))
 }
 
 /// The result of undoing runs, with a line for each file.

@@ -9,7 +9,7 @@ use emend_agent::error_code::Code;
 use emend_agent::workspace::{Mode, RollbackMode, RollbackRequest, RolledBackFile};
 
 use super::blocked::{Blocked, write_kept};
-use super::checkpoints::{listed, nothing_done, refusal, shown, since, write_lost};
+use super::checkpoints::{listed, nothing_done, refusal, sentence_of_lost, shown, since, write_lost};
 use super::review::ask_on_stdin;
 use super::undo::report_finished;
 use crate::failure::Failure;
@@ -24,6 +24,8 @@ use crate::wrap::folded;
 pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCode, Failure> {
     let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
     since(&project, run)?;
+    let known = project.workspace.runs().into_iter().find(|known| known.run_id == run);
+    let lost = known.map(|known| known.lost).unwrap_or_default();
     let request = RollbackRequest { runs: vec![run], preview: check, ..RollbackRequest::default() };
     let files = project.workspace.rollback(&request).await?.files;
     // The keeper changes a text without a change in its log, such as one with hard links.
@@ -39,7 +41,8 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
                 format!("run {run} changed no text, and --scoped undoes texts alone: {}; {advice}", listed(&paths));
             return Err(Failure::new(Code::InvalidArgument, message));
         }
-        return Err(Failure::new(Code::NotFound, format!("run {run} has nothing left to undo")));
+        let reasons: Vec<String> = sentence_of_lost(&lost).into_iter().collect();
+        return Err(nothing_done(format!("run {run} has nothing left to undo"), &reasons));
     }
     let mut stdout = stdout();
     for file in files {
@@ -103,12 +106,13 @@ pub(crate) async fn hard(root: &Start, run: u64, check: bool, yes: bool) -> Resu
             return Ok(ExitCode::SUCCESS);
         }
         let message = match (blocked.is_empty(), refused.is_empty()) {
-            (true, true) => format!("the files of run {run} are as they were before it"),
-            (true, false) => "nothing was changed".to_owned(),
+            (true, true) if lost.is_empty() => format!("the files of run {run} are as they were before it"),
+            (true, _) => "nothing was changed".to_owned(),
             (false, _) => "nothing was changed; after a path is moved away, the same command restores it".to_owned(),
         };
         let refused = refused.iter().map(|(path, reason)| format!("{path}: {reason}"));
-        return Err(nothing_done(message, &blocked.iter().map(Blocked::sentence).chain(refused).collect::<Vec<_>>()));
+        let reasons = blocked.iter().map(Blocked::sentence).chain(refused).chain(sentence_of_lost(&lost));
+        return Err(nothing_done(message, &reasons.collect::<Vec<_>>()));
     }
     let mut stdout = stdout();
     if check {
@@ -158,7 +162,8 @@ pub(crate) async fn hard(root: &Start, run: u64, check: bool, yes: bool) -> Resu
     let refused = refusals(&project, &done.files).await;
     if taken.is_empty() {
         let refused = refused.iter().map(|(path, reason)| format!("{path}: {reason}"));
-        let reasons: Vec<String> = kept.iter().map(Blocked::sentence).chain(refused).collect();
+        let reasons = kept.iter().map(Blocked::sentence).chain(refused).chain(sentence_of_lost(&lost));
+        let reasons: Vec<String> = reasons.collect();
         return Err(nothing_done("nothing was taken back".to_owned(), &reasons));
     }
     for line in taken {

@@ -237,6 +237,48 @@ fn a_command_killed_with_the_program_can_be_undone() {
     assert!(!project.path("gone").exists());
 }
 
+/// Runs a command that changes `a.txt` and kills the program. Returns when the processes of the command have ended.
+#[cfg(target_os = "linux")]
+fn killed_in_a_command(command: &str) -> Project {
+    let project = Project::in_memory(&[("a.txt", b"one\ntwo\nthree\n")]);
+    let task = format!("run {command}; echo $$ > id; mv id own; while :; do sleep 1; done");
+    let mut emend = project.command(&["run", &task, "--allow", "shell"]);
+    let mut child = emend.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("the change", || project.path("own").exists());
+    let id: u32 = project.read("own").trim().parse().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("the end of the command", || child_is_over(id));
+    project
+}
+
+/// Returns the paths below a directory.
+#[cfg(target_os = "linux")]
+fn paths_below(directory: &Path) -> Vec<std::path::PathBuf> {
+    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| if path.is_dir() { paths_below(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_rollback_names_the_texts_that_changed_again_after_a_kill() {
+    let project = killed_in_a_command("sed -i s/two/TWO/ a.txt");
+    // The kill was a minute ago.
+    let state = paths_below(project.state());
+    let alive = state.iter().find(|path| path.ends_with("kept/alive")).unwrap();
+    let alive = fs::File::options().write(true).open(alive).unwrap();
+    alive.set_modified(std::time::SystemTime::now() - Duration::from_secs(60)).unwrap();
+    fs::write(project.path("a.txt"), project.read("a.txt") + "mine\n").unwrap();
+    // The processes of the command are gone, also those that end it.
+    thread::sleep(Duration::from_millis(500));
+    for mode in [&["--hard", "--yes"][..], &["--hard", "--check"], &["--scoped"], &["--scoped", "--check"], &[]] {
+        let failed = project.run(&[&["rollback", "1"], mode].concat());
+        assert!(failed.stderr.contains("error [conflict]"), "{mode:?}: {}", failed.stderr);
+        assert!(failed.stderr.contains("a.txt, own cannot be restored"), "{mode:?}: {}", failed.stderr);
+    }
+    assert_eq!(project.read("a.txt"), "one\nTWO\nthree\nmine\n");
+}
+
 #[test]
 fn kills_at_any_moment_lose_nothing() {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
