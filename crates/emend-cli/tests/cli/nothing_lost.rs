@@ -280,6 +280,21 @@ fn a_rollback_names_the_texts_that_changed_again_after_a_kill() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn an_undo_after_a_kill_keeps_the_lines_of_the_user() {
+    let project = killed_in_a_command("sed -i s/two/TWO/ a.txt");
+    project.run(&["checkpoints"]).assert_ok();
+    fs::write(project.path("a.txt"), project.read("a.txt") + "mine\n").unwrap();
+    let checked = project.run(&["rollback", "1", "--check"]);
+    assert!(!checked.assert_ok().stdout.contains("kept"), "{}", checked.stdout);
+    let undone = project.run(&["undo"]);
+    assert!(undone.assert_ok().stdout.contains("restored a.txt\n"), "{}", undone.stdout);
+    assert_eq!((project.read("a.txt").as_str(), project.path("own").exists()), ("one\ntwo\nthree\nmine\n", false));
+    project.run(&["redo"]).assert_ok();
+    assert_eq!(project.read("a.txt"), "one\nTWO\nthree\nmine\n");
+}
+
+#[test]
 fn kills_at_any_moment_lose_nothing() {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut below = |limit: u64| {

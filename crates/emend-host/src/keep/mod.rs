@@ -18,6 +18,7 @@ mod compare;
 mod copy;
 mod index;
 mod leftover;
+mod merge;
 mod modes;
 mod names;
 mod node;

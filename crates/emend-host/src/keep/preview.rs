@@ -10,6 +10,7 @@ use emend_edit::ContentHash;
 use emend_edit::text::decode;
 
 use super::aside::{ASIDE, Aside};
+use super::merge::can_take_back;
 use super::node::{Blob, Change, Content, Node};
 use super::pack::read_beside;
 use super::record::Record;
@@ -114,6 +115,14 @@ fn preview(
             Switched::Done => false,
             // The log restores the text, and the keeper the mode bits.
             Switched::LeftAlone if !is_unlogged && undo.logged.contains(path) => keeps_mode(&mut places)? != Some(true),
+            Switched::LeftAlone
+                if is_unlogged
+                    && !undo.restores_deleted
+                    && !record.is_changed_later(&commands, path)
+                    && can_take_back(files, path, (before, after), &mut |blob| read(blob).ok().flatten()) =>
+            {
+                false
+            }
             Switched::LeftAlone => !is_left_by_edits(record, &commands, path, undo),
             Switched::Before if record.is_changed_later(&commands, path) => true,
             // The contents are the same. The mode bits may differ.

@@ -7,6 +7,7 @@ use std::io;
 use emend_agent::environment::{FilePath, KeptRestored, KeptUndo, UndoStep};
 use emend_llm::Clock as _;
 
+use super::merge::Unlogged;
 use super::modes::mode_at;
 use super::node::{Change, Node, is_directory};
 use super::record::{Line, Record, State, SwitchedEdits, Switching, Undone, UndoneMode};
@@ -190,6 +191,18 @@ impl Loaded {
                 .collect();
             let switches: Vec<Switch<'_>> = due.iter().map(|change| backwards(change)).collect();
             let mut outcomes = restore(places, &mut self.pack, &switches).map_err(|error| partly(&error, "undo"))?;
+            let states = self.record.undoing(&commands).map(|begun| begun.states.as_slice()).unwrap_or_default();
+            // A hard rollback leaves no lines of the user.
+            for (change, outcome) in due.iter().zip(&mut outcomes).filter(|_| !restores_deleted) {
+                if *outcome == Switched::LeftAlone
+                    && recorded.unlogged.contains(&change.path)
+                    && !left.contains(&change.path)
+                    && !self.record.is_changed_later(&commands, &change.path)
+                {
+                    let unlogged = Unlogged { change, begun: states };
+                    *outcome = unlogged.take_back((files, &self.aside), &mut self.pack, self.state)?;
+                }
+            }
             for (switch, outcome) in switches.iter().zip(&mut outcomes) {
                 if *outcome == Switched::Before && self.record.is_changed_later(&commands, switch.path) {
                     *outcome = Switched::LeftAlone;

@@ -163,3 +163,31 @@ fn files_that_change_after_a_process_is_killed_are_the_users() {
     let named: Vec<&str> = undone.lost.iter().map(|path| path.as_str()).collect();
     assert_eq!(named, ["a.txt", "new.txt", "run.sh"], "the command's part is not known");
 }
+
+#[test]
+fn lines_of_a_command_in_a_killed_process_are_taken_back_beside_those_of_the_user() {
+    // The user adds a line, or replaces that of the command.
+    for (text, expected) in [("one\nTWO\nmine\n", Some("one\ntwo\nmine\n")), ("one\nmy two\n", None)] {
+        let project = Project::usual();
+        let open = project.open();
+        let run = open.workspace.begin_run();
+        block_on(open.environment.keeper().unwrap().keep(run)).unwrap();
+        fs::write(project.path("a.txt"), "one\nTWO\n").unwrap();
+        drop(open);
+        let open = project.open();
+        assert_eq!(open.workspace.runs().last().unwrap().run_id, run);
+        fs::write(project.path("a.txt"), text).unwrap();
+        let after = project.tree();
+        let preview = block_on(open.workspace.preview_undo_runs(&[run])).unwrap();
+        let undone = open.undo();
+        assert_eq!((preview.restored, preview.blocked), (undone.restored.clone(), undone.blocked.clone()));
+        let changed = if expected.is_some() { undone.restored } else { undone.blocked };
+        assert_eq!(changed, [FilePath::clean("a.txt").unwrap()]);
+        assert_eq!(fs::read_to_string(project.path("a.txt")).unwrap(), expected.unwrap_or(text));
+        assert_eq!(open.workspace.runs().last().unwrap().is_on, expected.is_none());
+        if expected.is_some() {
+            block_on(open.workspace.redo_runs()).unwrap();
+            check_same(&after, &project.tree());
+        }
+    }
+}
