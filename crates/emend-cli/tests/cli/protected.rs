@@ -64,26 +64,26 @@ fn check(prepare: &dyn Fn(&Project), asked: &[&str], free: &[&str]) {
     let project = Project::new(&[("a.txt", b"a\n")]);
     git(&project, &["init"]);
     prepare(&project);
+    // A file that exists is read before a write.
+    let read = |path: &&&str| project.path(path).exists();
+    let read = asked.iter().filter(read).map(|path| ("read_file", json!({ "file_path": path })));
+    let calls: Vec<_> = read.chain(asked.iter().map(|path| write(path, "x\n"))).collect();
+    let outcome = project.run_calls(&calls, &["--allow", "edit", "--allow", "edit:**"]);
+    assert_eq!(outcome.status, 1, "{}", outcome.stdout);
     for path in asked {
-        // A file that exists is read before a write.
-        let read = project.path(path).exists().then(|| ("read_file", json!({ "file_path": path })));
-        let calls: Vec<_> = read.into_iter().chain([write(path, "x\n")]).collect();
-        let outcome = project.run_calls(&calls, &["--allow", "edit", "--allow", "edit:**"]);
-        assert_eq!(outcome.status, 1, "{path}: {}", outcome.stdout);
-        assert!(
-            outcome.stdout.contains("programs (git, editors, shells) run or obey it"),
-            "{path}: {}",
-            outcome.stdout
-        );
-        assert!(outcome.stdout.contains(&format!("--allow 'write_file:{path}'")), "{path}: {}", outcome.stdout);
+        let reason =
+            format!("run or obey it by themselves. To allow this call, run emend with --allow 'write_file:{path}'");
+        assert!(outcome.stdout.contains(&reason), "{path}: {}", outcome.stdout);
         assert!(!fs::read_to_string(project.path(path)).is_ok_and(|text| text == "x\n"), "{path}");
     }
-    for path in free {
-        project.run_calls(&[write(path, "x\n")], &[]).assert_ok();
-    }
-    for path in asked.iter().filter(|path| !project.path(path).exists()) {
-        project.run_calls(&[write(path, "x\n")], &["--allow", &format!("write_file:{path}")]).assert_ok();
-    }
+    let writes: Vec<_> = free.iter().map(|path| write(path, "x\n")).collect();
+    project.run_calls(&writes, &[]).assert_ok();
+    // A rule that names the file allows it.
+    let new: Vec<_> = asked.iter().filter(|path| !project.path(path).exists()).collect();
+    let writes: Vec<_> = new.iter().map(|path| write(path, "x\n")).collect();
+    let rules: Vec<String> = new.iter().map(|path| format!("write_file:{path}")).collect();
+    let options: Vec<&str> = rules.iter().flat_map(|rule| ["--allow", rule]).collect();
+    project.run_calls(&writes, &options).assert_ok();
 }
 
 #[test]
