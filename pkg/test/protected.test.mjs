@@ -13,7 +13,7 @@ const { isProtected, PROTECTED_NAMES, withQuestions } = await import(
   new URL("agent/protected-files.js", import.meta.resolve("emend"))
 );
 
-const RUST = await readFile(new URL("../../crates/emend-cli/src/protected.rs", import.meta.url), "utf8");
+const RUST = await readFile(new URL("../../crates/emend-cli/src/obeyed.rs", import.meta.url), "utf8");
 
 const write = (path, content = "new\n") => ["write_file", { file_path: path, content }];
 

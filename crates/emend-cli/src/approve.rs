@@ -22,7 +22,8 @@ use futures::channel::oneshot;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::protected::{self, Obeyed};
+use crate::obeyed::Obeyed;
+use crate::protected;
 use crate::settings::{Settings, Source, Sourced};
 use crate::terminal;
 use crate::tool_set;

@@ -9,6 +9,7 @@ mod commands;
 mod elsewhere;
 mod failure;
 mod model_question;
+mod obeyed;
 mod output;
 mod place;
 mod project;

@@ -2,7 +2,7 @@
  * Files that programs run or obey by themselves: a write to one is asked about even where rules allow edits.
  *
  * git, editors, shells and coding agents read these files without a command of the user, so that an undo comes too late.
- * The command line has the same list, in `crates/emend-cli/src/protected.rs`. It also knows the files that
+ * The command line has the same list, in `crates/emend-cli/src/obeyed.rs`. It also knows the files that
  * settings of git name in one project, repositories under other names, and targets of links; an environment cannot be asked
  * for them.
  */

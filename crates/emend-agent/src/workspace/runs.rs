@@ -342,6 +342,9 @@ impl Workspace {
         let directories = self.directories_before(runs);
         let runs = run_names(runs);
         let mut taken = TakenBack::default();
+        // The paths at which the user has made a text.
+        #[cfg(not(target_family = "wasm"))]
+        let mut taken_places = BTreeSet::new();
         for path in known.into_iter().filter(|known| path.is_none_or(|path| path == known)) {
             #[cfg(not(target_family = "wasm"))]
             let (known_log, is_removed) = match self.log_of_removed(&path, around).await {
@@ -369,6 +372,10 @@ impl Workspace {
             let (kept, ids) = edits_to_take_back(&log, &runs, since);
             if !kept.is_empty() {
                 taken.undone.kept.push(path.clone());
+                #[cfg(not(target_family = "wasm"))]
+                if since.is_none() && !log.is_visible_text(None) {
+                    taken_places.insert(path.clone());
+                }
             }
             if ids.is_empty() {
                 continue;
@@ -395,14 +402,14 @@ impl Workspace {
         #[cfg(not(target_family = "wasm"))]
         self.keep_obstructed(&mut taken, &around.giving_way).await;
         #[cfg(not(target_family = "wasm"))]
-        self.keep_moved(&runs, &mut taken);
+        self.keep_moved(&runs, &mut taken, &taken_places);
         Ok(taken)
     }
 
-    /// Takes a moved text out of an undo that leaves its former path as it is, because the user has made a file there. Otherwise the
-    /// text would be at neither path.
+    /// Takes a moved text out of an undo that leaves its former path as it is, because it is one of `taken_places`: the user has
+    /// made a text there. Otherwise the moved text would be at neither path.
     #[cfg(not(target_family = "wasm"))]
-    fn keep_moved(&self, runs: &[String], taken: &mut TakenBack) {
+    fn keep_moved(&self, runs: &[String], taken: &mut TakenBack, taken_places: &BTreeSet<FilePath>) {
         let state = self.state();
         let has = |path: &FilePath, op: fn(&ChangeOp) -> bool| {
             let is_meant = |change: &LoggedChange| {
@@ -414,9 +421,11 @@ impl Workspace {
             state.files.get(path).is_some_and(|entry| entry.log.changes().any(|change| is_meant(&change)))
         };
         let is_moved = |path: &FilePath| {
-            let from = state.files.get(path).and_then(|entry| entry.moved_from.as_ref());
-            from.is_some_and(|from| {
-                taken.undone.kept.contains(from)
+            let Some(entry) = state.files.get(path).filter(|entry| !entry.log.is_visible_text(None)) else {
+                return false;
+            };
+            entry.moved_from.as_ref().is_some_and(|from| {
+                taken_places.contains(from)
                     && has(from, |op| matches!(op, ChangeOp::Delete))
                     && has(path, |op| matches!(op, ChangeOp::Create))
             })

@@ -29,8 +29,8 @@ use emend_agent::suggest::closest;
 use toml::{Table, Value};
 
 use crate::failure::Failure;
+use crate::obeyed::Obeyed;
 use crate::place::{Place, Start};
-use crate::protected::Obeyed;
 use field::Field;
 pub(crate) use field::Source;
 pub(crate) use field::Sourced;

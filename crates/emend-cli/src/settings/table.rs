@@ -11,7 +11,7 @@ use super::field::{Field, Source, Sourced};
 use super::limits::{Count, Dollars, Duration, Responses, Rounds, Tokens, Wait};
 use super::routing::Routing;
 use super::values::{CompactionName, EditsName, Effort, InheritName, Model, ProfileName, Switch, ToolCalls};
-use crate::protected::Obeyed;
+use crate::obeyed::Obeyed;
 
 /// The settings in effect.
 #[derive(Clone, Debug, Default)]

@@ -15,9 +15,8 @@ use super::aside::Aside;
 use super::node::{Blob, Change, Content, Node};
 use super::pack::Pack;
 use super::record::State;
-use super::restore::{Places, Switch, Switched, restore};
+use super::restore::{Places, Switch, Switched, partly, restore};
 use super::scan::entry_at;
-use super::undo::partly;
 use crate::files::{RootFiles, on_disk};
 
 /// Returns the present text without the lines that led from `before` to `after`; `None` if the user has changed these lines,

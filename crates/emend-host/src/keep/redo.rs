@@ -11,9 +11,9 @@ use emend_agent::environment::{FilePath, KeptRestored};
 use super::aside::Aside;
 use super::node::{Change, Content, Node, is_directory};
 use super::record::{Line, State, Switching};
-use super::restore::{Places, Switch, Switched, backwards, permitted, restore};
+use super::restore::{Places, Switch, Switched, backwards, partly, permitted, restore};
 use super::scan::entry_at;
-use super::undo::{Outcome, partly};
+use super::undo::Outcome;
 use super::{Loaded, names};
 use crate::files::{Attributes, RootFiles};
 

@@ -581,3 +581,9 @@ fn write_through(parent: &Dir, name: &OsStr, content: &[u8]) -> io::Result<()> {
     file.set_len(content.len() as u64)?;
     file.sync_all()
 }
+
+/// Returns the error of an undo or redo that may have changed some paths before.
+pub(super) fn partly(error: &io::Error, action: &str) -> io::Error {
+    let message = format!("{error}; some files may be changed back already; repeat the {action} to complete it");
+    io::Error::new(error.kind(), message)
+}

@@ -11,7 +11,7 @@ use super::merge::Unlogged;
 use super::modes::mode_at;
 use super::node::{Change, Node, is_directory};
 use super::record::{Line, Record, State, SwitchedEdits, Switching, Undone, UndoneMode};
-use super::restore::{Places, Switch, Switched, backwards, restore, separate};
+use super::restore::{Places, Switch, Switched, backwards, partly, restore, separate};
 use super::{Keeper, Loaded, names};
 use crate::clock::SystemClock;
 use crate::files::RootFiles;
@@ -349,12 +349,6 @@ impl Loaded {
 fn is_missing(files: &RootFiles, path: &FilePath) -> bool {
     let is_there = |path: &FilePath| files.directory().symlink_metadata(crate::files::on_disk(path)).is_ok();
     !is_there(path) && path.parent().is_none_or(|above| above.is_root() || is_there(&above))
-}
-
-/// Returns the error of an undo or redo that may have changed some paths before.
-pub(super) fn partly(error: &io::Error, action: &str) -> io::Error {
-    let message = format!("{error}; some files may be changed back already; repeat the {action} to complete it");
-    io::Error::new(error.kind(), message)
 }
 
 /// The first step of an undo, before the line logs do their part of it.

@@ -164,13 +164,16 @@ fn at_stake() -> World {
     world
 }
 
+/// Selects hunks of a world.
+type Select<'a> = &'a dyn Fn(&World) -> Selection;
+
 #[test]
 fn a_preview_says_whether_the_decision_would_be_refused() {
     covers("review.preview");
     let hunk = |n: usize| move |world: &World| Selection::Hunks(vec![world.ids()[n].clone()]);
     let all = |_: &World| Selection::All(None);
     let first_run = |_: &World| Selection::Runs(vec![1]);
-    let selections: [(&str, &dyn Fn(&World) -> Selection); 6] = [
+    let selections: [(&str, Select<'_>); 6] = [
         ("contested", &hunk(0)),
         ("user inside", &hunk(1)),
         ("agent inside", &hunk(2)),
