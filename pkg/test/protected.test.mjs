@@ -13,7 +13,10 @@ const { isProtected, PROTECTED_NAMES, withQuestions } = await import(
   new URL("agent/protected-files.js", import.meta.resolve("emend"))
 );
 
-const RUST = await readFile(new URL("../../crates/emend-cli/src/obeyed.rs", import.meta.url), "utf8");
+const sources = ["obeyed", "protected"].map(
+  (name) => new URL(`../../crates/emend-cli/src/${name}.rs`, import.meta.url),
+);
+const RUST = (await Promise.all(sources.map((source) => readFile(source, "utf8")))).join("");
 
 const write = (path, content = "new\n") => ["write_file", { file_path: path, content }];
 
