@@ -28,11 +28,15 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
     let lost = known.map(|known| known.lost).unwrap_or_default();
     let request = RollbackRequest { runs: vec![run], preview: check, ..RollbackRequest::default() };
     let files = project.workspace.rollback(&request).await?.files;
+    if !check {
+        // Before the report, which fails if nobody reads it.
+        project.save()?;
+    }
     // The keeper changes a text without a change in its log, such as one with hard links.
     let is_changed = |file: &RolledBackFile| file.reverted > 0 || file.texts.before != file.texts.after;
     if files.iter().all(|file| !is_changed(file) && file.conflicts.is_empty() && !file.refused) {
         if report_finished(&project, Some(&[run])).await? {
-            return end_scoped(&project, run, check).await;
+            return name_kept(&project, run).await;
         }
         let paths = beside_texts(&project, run).await?;
         if !paths.is_empty() {
@@ -64,14 +68,11 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
         }
     }
     drop(stdout);
-    end_scoped(&project, run, check).await
+    name_kept(&project, run).await
 }
 
-/// Saves the rollback of a run, unless it was only a `check`, and names the changes that it keeps.
-async fn end_scoped(project: &Project, run: u64, check: bool) -> Result<ExitCode, Failure> {
-    if !check {
-        project.save()?;
-    }
+/// Names the changes of a run that a scoped rollback keeps.
+async fn name_kept(project: &Project, run: u64) -> Result<ExitCode, Failure> {
     let paths = beside_texts(project, run).await?;
     if !paths.is_empty() {
         let advice = format!("to undo that and all later runs: emend rollback {run}");
@@ -99,10 +100,10 @@ pub(crate) async fn hard(root: &Start, run: u64, check: bool, yes: bool) -> Resu
     files.retain(|file| file.texts.before != file.texts.after);
     let ignored = text_diff::ignored(&project.workspace.ignored_changes(&preview.runs, true));
     if files.is_empty() && others.is_empty() && ignored.is_empty() {
+        if !check {
+            project.save()?;
+        }
         if blocked.is_empty() && refused.is_empty() && report_finished(&project, Some(&preview.runs)).await? {
-            if !check {
-                project.save()?;
-            }
             return Ok(ExitCode::SUCCESS);
         }
         let message = match (blocked.is_empty(), refused.is_empty()) {

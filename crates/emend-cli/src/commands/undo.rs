@@ -15,8 +15,11 @@ use crate::visible::{listing as stdout, visible};
 
 pub(crate) async fn undo(root: &Start) -> Result<ExitCode, Failure> {
     let project = Project::open(root, Mode::Direct).await?;
-    if report_finished(&project, None).await? {
+    if project.finished.is_some() {
+        // Before the report, which fails if nobody reads it.
         project.save()?;
+    }
+    if report_finished(&project, None).await? {
         return Ok(ExitCode::SUCCESS);
     }
     report(&undo_last(&project).await?, "emend redo")
