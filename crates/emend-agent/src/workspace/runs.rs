@@ -342,9 +342,9 @@ impl Workspace {
         let directories = self.directories_before(runs);
         let runs = run_names(runs);
         let mut taken = TakenBack::default();
-        // The paths at which the user has made a text.
+        // The texts that the user has made, by path.
         #[cfg(not(target_family = "wasm"))]
-        let mut taken_places = BTreeSet::new();
+        let mut taken_places = BTreeMap::new();
         for path in known.into_iter().filter(|known| path.is_none_or(|path| path == known)) {
             #[cfg(not(target_family = "wasm"))]
             let (known_log, is_removed) = match self.log_of_removed(&path, around).await {
@@ -373,8 +373,10 @@ impl Workspace {
             if !kept.is_empty() {
                 taken.undone.kept.push(path.clone());
                 #[cfg(not(target_family = "wasm"))]
-                if since.is_none() && !log.is_visible_text(None) {
-                    taken_places.insert(path.clone());
+                if since.is_none()
+                    && let Some(text) = log.visible_text()
+                {
+                    taken_places.insert(path.clone(), text.to_string());
                 }
             }
             if ids.is_empty() {
@@ -407,9 +409,9 @@ impl Workspace {
     }
 
     /// Takes a moved text out of an undo that leaves its former path as it is, because it is one of `taken_places`: the user has
-    /// made a text there. Otherwise the moved text would be at neither path.
+    /// made another text there. Otherwise the moved text would be at neither path.
     #[cfg(not(target_family = "wasm"))]
-    fn keep_moved(&self, runs: &[String], taken: &mut TakenBack, taken_places: &BTreeSet<FilePath>) {
+    fn keep_moved(&self, runs: &[String], taken: &mut TakenBack, taken_places: &BTreeMap<FilePath, String>) {
         let state = self.state();
         let has = |path: &FilePath, op: fn(&ChangeOp) -> bool| {
             let is_meant = |change: &LoggedChange| {
@@ -425,7 +427,7 @@ impl Workspace {
                 return false;
             };
             entry.moved_from.as_ref().is_some_and(|from| {
-                taken_places.contains(from)
+                taken_places.get(from).is_some_and(|text| !entry.log.is_visible_text(Some(text)))
                     && has(from, |op| matches!(op, ChangeOp::Delete))
                     && has(path, |op| matches!(op, ChangeOp::Create))
             })
