@@ -144,7 +144,8 @@ impl Look<'_> {
             }
         };
         let common = read(&own.join("commondir")).map_or_else(|| own.clone(), |place| own.join(place.trim()));
-        for directory in [&own, &common] {
+        // Both are the same, except in the repository of a worktree.
+        for directory in [&own, &common].into_iter().take(if own == common { 1 } else { 2 }) {
             self.obeyed(directory);
             for part in ["", "hooks", "info"] {
                 self.links_in(&directory.join(part), 1);
