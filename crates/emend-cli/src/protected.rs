@@ -93,8 +93,9 @@ pub(crate) fn is_named_by(pattern: &str, more: &Obeyed) -> bool {
 fn all_are_protected(pattern: &str, more: &Obeyed, n_left: &mut usize) -> bool {
     let braces = pattern.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?)));
     let Some((start, (inside, end))) = braces else {
+        let is_left = *n_left > 0;
         *n_left = n_left.saturating_sub(1);
-        return *n_left > 0 && is_protected(pattern, more);
+        return is_left && is_protected(pattern, more);
     };
     if inside.contains('{') || end.contains('}') && !end.contains('{') {
         return false;

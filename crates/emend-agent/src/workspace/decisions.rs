@@ -49,14 +49,23 @@ impl Workspace {
     /// changed the same lines since.
     pub async fn decide(&self, selection: Selection, decision: HunkDecision) -> Result<Review, ReviewError> {
         let _writing = self.enter().await?;
+        self.find_contested(&selection, decision).await?;
+        let picks = self.picks(selection, decision)?;
+        self.decide_picks(picks, decision, |_, _, picks| Ok(whole_hunks(picks))).await
+    }
+
+    /// Reads the files of a bulk acceptance: a change on the disk may contest hunks, which it leaves out.
+    pub(super) async fn find_contested(
+        &self,
+        selection: &Selection,
+        decision: HunkDecision,
+    ) -> Result<(), ReviewError> {
         if decision == HunkDecision::Accept && !matches!(selection, Selection::Hunks(_)) {
-            // A change on the disk may contest hunks, which a bulk acceptance leaves out. Reading finds such changes.
-            for path in self.pending_paths(&selection) {
+            for path in self.pending_paths(selection) {
                 self.visible(&path).await?;
             }
         }
-        let picks = self.picks(selection, decision)?;
-        self.decide_picks(picks, decision, |_, _, picks| Ok(whole_hunks(picks))).await
+        Ok(())
     }
 
     /// Decides on picked hunks, whose changes `changes` returns. The caller holds the lock of writes.
@@ -228,7 +237,7 @@ impl Workspace {
     }
 
     /// Returns the files with pending hunks among which `selection` selects.
-    pub(super) fn pending_paths(&self, selection: &Selection) -> Vec<FilePath> {
+    fn pending_paths(&self, selection: &Selection) -> Vec<FilePath> {
         let is_selected = |path: &FilePath| !matches!(selection, Selection::All(Some(one)) if one != path);
         let state = self.state();
         let files = state.files.iter().filter(|(path, entry)| is_selected(path) && n_pending(&entry.log) > 0);

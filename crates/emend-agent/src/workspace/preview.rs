@@ -49,12 +49,7 @@ impl Workspace {
     pub async fn preview(&self, selection: Selection, decision: HunkDecision) -> Result<Touched, ReviewError> {
         let _writing = self.enter().await?;
         let leaves_contested = !matches!(selection, Selection::Hunks(_));
-        if decision == HunkDecision::Accept && leaves_contested {
-            // As a bulk acceptance does: a change on the disk may contest hunks.
-            for path in self.pending_paths(&selection) {
-                self.visible(&path).await?;
-            }
-        }
+        self.find_contested(&selection, decision).await?;
         // Contested hunks are left out of a bulk acceptance, but counted.
         let picks = self.picks(selection, HunkDecision::AcceptOver)?;
         self.preview_picks(picks, decision, leaves_contested, |_, _, picks| Ok(whole_hunks(picks))).await

@@ -90,6 +90,16 @@ pub(super) struct TakenBack {
     covered: Vec<FilePath>,
 }
 
+#[cfg(not(target_family = "wasm"))]
+impl TakenBack {
+    /// Leaves these paths as they are.
+    fn keep(&mut self, paths: BTreeSet<FilePath>) {
+        self.logs.retain(|(path, _)| !paths.contains(path));
+        self.undone.restored.retain(|path| !paths.contains(path));
+        self.undone.kept = set_of(self.undone.kept.drain(..).chain(paths)).into_iter().collect();
+    }
+}
+
 impl Workspace {
     /// Returns the runs with changes, oldest first.
     #[must_use]
@@ -434,9 +444,7 @@ impl Workspace {
         };
         let moved = set_of(taken.undone.restored.iter().filter(|path| is_moved(path)).cloned());
         drop(state);
-        taken.logs.retain(|(path, _)| !moved.contains(path));
-        taken.undone.restored.retain(|path| !moved.contains(path));
-        taken.undone.kept = set_of(taken.undone.kept.drain(..).chain(moved)).into_iter().collect();
+        taken.keep(moved);
     }
 
     /// Takes the texts out of an undo whose place is taken: by a directory in which anything stays, or by a file in the place
@@ -459,9 +467,7 @@ impl Workspace {
                 obstructed.insert(path.clone());
             }
         }
-        taken.logs.retain(|(path, _)| !obstructed.contains(path));
-        taken.undone.restored.retain(|path| !obstructed.contains(path));
-        taken.undone.kept = set_of(taken.undone.kept.drain(..).chain(obstructed)).into_iter().collect();
+        taken.keep(obstructed);
     }
 }
 
