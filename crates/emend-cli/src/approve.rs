@@ -62,7 +62,7 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
     let (named, others): (Vec<_>, Vec<_>) =
         parsed(Action::Allow, &settings.allow)?.into_iter().partition(names_protected);
     rules.extend(named);
-    rules.extend(protected::rules(more).map_err(|error| Failure::new(Code::Internal, error.to_string()))?);
+    rules.push(protected::rule(more));
     rules.extend(others);
     rules.extend(parsed(Action::Ask, &settings.ask)?);
     rules.push(Rule::for_effect(Action::Ask, ToolEffect::Runs));

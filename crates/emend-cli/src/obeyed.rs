@@ -110,10 +110,19 @@ impl Obeyed {
     /// Returns the files of the project in `root`, a directory of this machine.
     pub(crate) fn of(root: &Path) -> Self {
         let below = NAMES.iter().copied().filter(|name| name.contains('/')).collect();
-        Self {
-            directories: emend_host::settings_directories(root),
-            files: ObeyedFiles::of(root, is_protected_name, below),
-        }
+        Self { directories: emend_host::settings_directories(root), files: ObeyedFiles::of(root, is_known_name, below) }
+    }
+
+    /// Returns whether programs run or obey the file at this path, because of its name or of the state of the project.
+    pub(crate) fn contains(&self, path: &str) -> bool {
+        self.is_named(path) || self.files.as_ref().is_some_and(|files| files.contains(path))
+    }
+
+    /// Returns whether the name of the file tells that programs run or obey it.
+    pub(crate) fn is_named(&self, path: &str) -> bool {
+        let path = path.to_ascii_lowercase();
+        let is_in = |directory: &String| Path::new(&path).starts_with(directory.to_ascii_lowercase());
+        self.directories.iter().any(is_in) || has_known_name(&path)
     }
 
     #[cfg(test)]
@@ -122,11 +131,37 @@ impl Obeyed {
     }
 }
 
-/// Returns whether programs obey a file with this name. It is asked for many files, so that globs would be too slow.
-fn is_protected_name(name: &str) -> bool {
+/// The name of a file without which a directory is not a repository: with it, settings beside it name programs for git to
+/// run. Directories of this name are of no interest to git.
+const REPOSITORY: &str = "head";
+
+/// Returns whether a part of the path, in lower case, is in [`NAMES`], or its last part is that of a repository.
+fn has_known_name(path: &str) -> bool {
+    let mut rest = Some(path);
+    while let Some(parts) = rest {
+        let starts = |known: &&str| {
+            let n_parts = known.split('/').count();
+            let end = parts.match_indices('/').nth(n_parts - 1).map_or(parts.len(), |(at, _)| at);
+            is_name(known, &parts[..end])
+        };
+        if parts == REPOSITORY || NAMES.iter().any(starts) {
+            return true;
+        }
+        rest = parts.split_once('/').map(|(_, rest)| rest);
+    }
+    false
+}
+
+/// Returns whether programs obey a file or directory with this name. It is asked for many files, so that globs would be
+/// too slow.
+fn is_known_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    NAMES.iter().any(|known| match known.split_once('*') {
-        Some((start, end)) => name.starts_with(start) && name.ends_with(end),
-        None => name == *known,
+    NAMES.iter().any(|known| is_name(known, &name))
+}
+
+/// Returns whether the text, in lower case, is this known name. A `*` stands for any text.
+fn is_name(known: &str, name: &str) -> bool {
+    known.split_once('*').map_or(name == known, |(start, end)| {
+        name.len() >= known.len() - 1 && name.starts_with(start) && name.ends_with(end)
     })
 }

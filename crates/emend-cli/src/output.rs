@@ -194,7 +194,9 @@ impl<O: Write, E: Write> Printer<O, E> {
             EventKind::AssistantTextEnd { .. } => self.line_start()?,
             EventKind::ToolCallStart { tool_name, arguments, .. } => {
                 self.line_start()?;
-                writeln!(self.progress(), "→ {tool_name} {}", visible(&target(arguments)))?;
+                // One write: standard error is not buffered.
+                let line = format!("→ {tool_name} {}\n", visible(&target(arguments)));
+                self.progress().write_all(line.as_bytes())?;
             }
             EventKind::ToolCallOutputDelta { delta, .. } => {
                 delta.split_inclusive('\n').try_for_each(|piece| self.command_output(piece))?;

@@ -4,73 +4,27 @@
 //! `Makefile` or `.cargo/config.toml`, are not here: they take effect when the user builds, as the source code does.
 
 use std::path::Path;
-use std::sync::LazyLock;
 
-use emend_agent::approval::{Action, PathTest, Rule, RuleError, ToolEffect};
-use emend_agent::search::glob::GlobPattern;
-use emend_host::ObeyedFiles;
+use emend_agent::approval::{Action, PathTest, Rule, ToolEffect};
 use emend_llm::Shared;
 
-use crate::obeyed::{NAMES, Obeyed};
-use crate::settings::literal_glob;
+use crate::obeyed::Obeyed;
 
-/// The name of a file without which a directory is not a repository: with it, settings beside it name programs for git to
-/// run. Directories of this name are of no interest to git.
-const REPOSITORY: &str = "head";
-
-struct OfProject(ObeyedFiles);
-
-impl PathTest for OfProject {
+impl PathTest for Obeyed {
     fn is_about(&self, path: &str) -> bool {
-        self.0.contains(path)
+        self.contains(path)
     }
 }
 
-static GLOBS: LazyLock<Vec<GlobPattern>> =
-    LazyLock::new(|| patterns(&[]).iter().filter_map(|text| glob(text)).collect());
-
-fn glob(text: &str) -> Option<GlobPattern> {
-    GlobPattern::new(text).ok()
+/// Returns the rule that asks before a write to a protected file. `more` are those of this project.
+pub(crate) fn rule(more: &Obeyed) -> Rule {
+    let files = Shared::new(more.clone());
+    Rule::for_effect_where(Action::Ask, ToolEffect::Writes, "(files that programs run or obey)", files)
 }
 
-/// Returns the patterns of all protected files. `more` are directories of this project.
-fn patterns(more: &[String]) -> Vec<String> {
-    let named = NAMES.iter().flat_map(|name| {
-        let name = any_case(name);
-        [format!("**/{name}"), format!("**/{name}/**")]
-    });
-    let more = more.iter().map(|directory| literal_glob(directory));
-    let more = more.flat_map(|directory| [format!("{directory}/**"), directory]);
-    let repository = format!("**/{}", any_case(REPOSITORY));
-    named.chain([repository]).chain(more).collect()
-}
-
-/// Returns a glob for the name in upper and lower case: some file systems ignore it.
-fn any_case(name: &str) -> String {
-    let letter = |letter: char| match letter.is_ascii_alphabetic() {
-        true => format!("[{}{}]", letter.to_ascii_lowercase(), letter.to_ascii_uppercase()),
-        false => letter.to_string(),
-    };
-    name.chars().map(letter).collect()
-}
-
-/// Returns the rules that ask before a write to a protected file. `more` are directories of this project.
-pub(crate) fn rules(more: &Obeyed) -> Result<Vec<Rule>, RuleError> {
-    let ask = |pattern: &String| Rule::for_effect_on(Action::Ask, ToolEffect::Writes, pattern);
-    let mut rules = patterns(&more.directories).iter().map(ask).collect::<Result<Vec<_>, _>>()?;
-    rules.extend(more.files.as_ref().map(|files| {
-        let files = Shared::new(OfProject(files.clone()));
-        Rule::for_effect_where(Action::Ask, ToolEffect::Writes, "(files that programs obey)", files)
-    }));
-    Ok(rules)
-}
-
-/// Returns whether this path is a protected file.
+/// Returns whether the path is a protected file, or the pattern is about files in a protected directory.
 pub(crate) fn is_protected(path: &str, more: &Obeyed) -> bool {
-    let is_below = |directory: &String| Path::new(path).starts_with(directory);
-    GLOBS.iter().any(|glob| glob.is_match(path))
-        || more.directories.iter().any(is_below)
-        || more.files.as_ref().is_some_and(|files| files.contains(literal_part(path)))
+    more.is_named(path) || more.contains(literal_part(path))
 }
 
 /// Returns a path as it is, and of a pattern the directory in which all its files are.
@@ -109,7 +63,6 @@ mod tests {
 
     #[test]
     fn a_pattern_names_a_protected_file_only_by_its_name() {
-        assert_eq!(GLOBS.len(), 2 * NAMES.len() + 1);
         let hooks = Obeyed::of_directories(&["hooks"]);
         for path in [
             ".git",

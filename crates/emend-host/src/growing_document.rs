@@ -30,6 +30,8 @@ pub struct GrowingDocument {
 #[derive(Debug)]
 struct End {
     file: File,
+    /// The last line that was appended. The next one uses its memory again.
+    line: Vec<u8>,
     n_bytes: u64,
     /// The size at which the document is replaced.
     n_bytes_max: u64,
@@ -80,13 +82,16 @@ impl GrowingDocument {
         let path = self.state.path(self.name)?;
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         *end = None;
-        let line = line_of(document).map_err(failed(&path))?;
+        let mut line = Vec::new();
+        write_line(document, &mut line).map_err(failed(&path))?;
         replace(&path, &line).map_err(failed(&path))?;
         #[cfg(unix)]
         File::open(self.state.directory()).and_then(|directory| directory.sync_all()).map_err(failed(&path))?;
         let file = File::options().append(true).open(&path).map_err(failed(&path))?;
         let n_bytes = line.len() as u64;
-        *end = Some(End { file, n_bytes, n_bytes_max: n_bytes + self.changes_bytes_min.max(2 * n_bytes) });
+        let n_bytes_max = n_bytes + self.changes_bytes_min.max(2 * n_bytes);
+        // The line of the whole may be large.
+        *end = Some(End { file, line: Vec::new(), n_bytes, n_bytes_max });
         Ok(())
     }
 
@@ -100,14 +105,15 @@ impl GrowingDocument {
         let path = self.state.path(self.name)?;
         let mut open = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(end) = &mut *open else { return Ok(false) };
-        let line = line_of(change).map_err(failed(&path))?;
+        let End { file, line, .. } = end;
+        write_line(change, line).map_err(failed(&path))?;
         let n_bytes = end.n_bytes + line.len() as u64;
         if n_bytes > end.n_bytes_max {
             return Ok(false);
         }
-        if let Err(error) = end.file.write_all(&line).and_then(|()| end.file.sync_content()) {
+        if let Err(error) = file.write_all(line).and_then(|()| file.sync_content()) {
             // If the written part of the line cannot be removed, the document is replaced.
-            if end.file.set_len(end.n_bytes).is_err() {
+            if file.set_len(end.n_bytes).is_err() {
                 *open = None;
             }
             return Err(StateError::Io { path, source: error });
@@ -117,10 +123,12 @@ impl GrowingDocument {
     }
 }
 
-fn line_of<T: Serialize>(document: &T) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(document)?;
+/// Writes the document as one line, in the place of `line`.
+fn write_line<T: Serialize>(document: &T, line: &mut Vec<u8>) -> io::Result<()> {
+    line.clear();
+    serde_json::to_writer(&mut *line, document)?;
     line.push(b'\n');
-    Ok(line)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -91,24 +91,28 @@ impl Look<'_> {
             return;
         }
         self.repository(directory);
+        let mut first_parts = Vec::new();
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else { continue };
             if !kind.is_symlink() && !kind.is_dir() {
                 continue;
             }
-            if !entry.file_name().to_str().is_some_and(self.files.is_known) {
+            let name = entry.file_name();
+            let is_named = |known: &&&str| name.eq_ignore_ascii_case(first_part(known));
+            first_parts.extend(self.files.known_below.iter().find(is_named).map(|known| first_part(known)));
+            // The parts of a repository are looked at by themselves.
+            let is_repository = name.eq_ignore_ascii_case(".git");
+            if !name.to_str().is_some_and(self.files.is_known) || is_repository && kind.is_dir() {
                 continue;
             }
             let path = entry.path();
             self.obeyed(&path);
-            // The parts of a repository are looked at by themselves.
-            if !entry.file_name().eq_ignore_ascii_case(".git") {
+            if !is_repository {
                 self.links_in(&path, 2);
             }
         }
         for name in self.files.known_below.clone() {
-            let first = name.split('/').next().unwrap_or(name);
-            if directory.join(first).symlink_metadata().is_ok() {
+            if first_parts.contains(&first_part(name)) {
                 let path = directory.join(name);
                 self.obeyed(&path);
                 self.links_in(&path, 2);
@@ -187,6 +191,10 @@ impl Look<'_> {
             }
         }
     }
+}
+
+fn first_part(path: &str) -> &str {
+    path.split('/').next().unwrap_or(path)
 }
 
 fn is_include(found: &Setting) -> bool {

@@ -160,12 +160,12 @@ pub(super) struct InFlight {
 
 #[cfg(not(target_family = "wasm"))]
 impl InFlight {
-    fn of(saved: &Snapshot, expected: &Expected<'_>) -> Self {
-        let file = |path: &FilePath| Some((path.clone(), saved.files.get(path)?.clone()));
+    /// `saved` are the logs that [`Workspace::save_expecting`] has saved.
+    fn of(mut saved: Snapshot, expected: &Expected<'_>) -> Self {
         Self {
-            files: expected.logs.iter().filter_map(|log| file(log.path)).collect(),
-            expected: saved.expected.clone(),
-            step: saved.step.clone(),
+            files: expected.logs.iter().filter_map(|log| saved.files.remove_entry(log.path)).collect(),
+            expected: saved.expected,
+            step: saved.step,
             revision: saved.revision,
             n_entries: saved.n_entries,
         }
@@ -331,16 +331,16 @@ impl Workspace {
             error => error,
         })?;
         #[cfg(not(target_family = "wasm"))]
-        if !expected.logs.is_empty() {
-            state.in_flight = InFlight::of(&changes, expected);
-        }
-        #[cfg(not(target_family = "wasm"))]
         if let Some(canvas) = canvas.as_ref().filter(|_| is_canvas_changed) {
             self.canvas.note_saved(canvas);
         }
         state.saved_revision = changes.revision;
-        state.saved.extend(changes.files.into_iter().map(|(path, entry)| (path, Some(entry.changed_at))));
+        state.saved.extend(changes.files.iter().map(|(path, entry)| (path.clone(), Some(entry.changed_at))));
         state.saved.extend(expected.logs.iter().map(|file| (file.path.clone(), None)));
+        #[cfg(not(target_family = "wasm"))]
+        if !expected.logs.is_empty() {
+            state.in_flight = InFlight::of(changes, expected);
+        }
         Ok(())
     }
 
