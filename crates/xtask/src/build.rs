@@ -105,6 +105,9 @@ fn compile(repo: &Repo, module: &Module) -> Result<PathBuf> {
     cargo.env("RUSTFLAGS", without_paths(repo) + &rust_flags(&module.target_features));
     cargo.args(["--no-default-features", "--features", &module.features.join(",")]);
     cargo.args(["--quiet", "--lib", "--package", &module.package, "--profile", &module.profile]);
+    for (package, level) in &module.opt_level {
+        cargo.args(["--config", &format!("profile.{}.package.{package}.opt-level={level}", module.profile)]);
+    }
     if let Some(bytes) = module.stack_bytes {
         cargo.args(["--", "-C", &format!("link-arg=-zstack-size={bytes}")]);
     }

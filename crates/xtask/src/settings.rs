@@ -1,5 +1,7 @@
 //! Reads `wasm-pack.toml`, the settings of the wasm build.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
@@ -30,6 +32,9 @@ pub(crate) struct Module {
     /// Stack size in bytes, if more than the linker's default of 1 MiB.
     pub(crate) stack_bytes: Option<u64>,
     pub(crate) profile: String,
+    /// Optimization levels of packages that differ from those of the profile.
+    #[serde(default)]
+    pub(crate) opt_level: BTreeMap<String, u8>,
     pub(crate) out_dir: String,
     pub(crate) out_name: String,
     pub(crate) wasm_bindgen: Vec<String>,
