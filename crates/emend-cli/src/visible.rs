@@ -57,7 +57,9 @@ pub(crate) fn visible_json(text: &str) -> String {
     for char in text.chars() {
         match char {
             '\n' | '\t' => shown.push(char),
-            char if char.is_control() || turns(char) => shown.push_str(&format!("\\u{:04x}", u32::from(char))),
+            char if char.is_control() || turns(char) || hides(char) => {
+                shown.extend(char.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+            }
             char => shown.push(char),
         }
     }
@@ -139,9 +141,9 @@ mod tests {
         ] {
             assert_eq!((guarded(text, true).as_str(), guarded(text, false).as_str()), (expected, text));
         }
-        let json = serde_json::json!({ "a": "\u{1b}[31m\u{9b}\u{202e}\u{7f}ü\n" }).to_string();
+        let json = serde_json::json!({ "a": "\u{1b}[31m\u{9b}\u{202e}\u{7f}ü\n\u{200b}\u{e0041}" }).to_string();
         let shown = visible_json(&json);
-        assert_eq!(shown, r#"{"a":"\u001b[31m\u009b\u202e\u007fü\n"}"#);
+        assert_eq!(shown, r#"{"a":"\u001b[31m\u009b\u202e\u007fü\n\u200b\udb40\udc41"}"#);
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap().to_string(), json);
     }
 }

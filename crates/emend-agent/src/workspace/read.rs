@@ -58,7 +58,9 @@ impl Workspace {
         let path = self.environment().resolve(path, Access::Write).await.ok()?;
         let pending = self.state().files.get(&path).map(|entry| entry.log.visible_text().is_some());
         match pending {
-            Some(exists) => exists.then_some(path),
+            Some(true) => Some(path),
+            // The user may have made a file where the agent has removed one.
+            Some(false) => self.visible(&path).await.ok()?.map(|_| path),
             None => {
                 let found = self.environment().metadata(&path).await.ok()??;
                 (found.kind == EntryKind::File).then_some(path)

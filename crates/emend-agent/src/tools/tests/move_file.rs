@@ -150,6 +150,20 @@ fn the_bytes_of_a_moved_file_stay_the_same() {
 }
 
 #[test]
+fn a_file_that_the_user_makes_where_another_one_was_moved_away_can_be_moved() {
+    let bench = Bench::new(FILES);
+    let arguments = |to: &str| json!({"from": "a.txt", "to": to});
+    bench.try_call("move_file", arguments("b.txt")).unwrap();
+    let missing = bench.try_call("move_file", arguments("c.txt")).unwrap_err();
+    assert_eq!(missing.code.as_str(), "not_found", "the disk has the file until the move is accepted");
+    block_on(bench.workspace.accept_all(None)).unwrap();
+    bench.files.insert("a.txt", b"mine\n".to_vec()).unwrap();
+    bench.try_call("move_file", arguments("c.txt")).unwrap();
+    let visible = ["a.txt", "b.txt", "c.txt"].map(|path| block_on(bench.workspace.text(path)).unwrap());
+    assert_eq!(visible, [None, Some("one\ntwo\n".to_owned()), Some("mine\n".to_owned())]);
+}
+
+#[test]
 fn a_staged_move_is_rejected_and_undone_whole() {
     let bench = Bench::new(FILES);
     let visible = |path: &str| block_on(bench.workspace.text(path)).unwrap();
