@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
+use emend_agent::approval::Approval;
 use emend_agent::environment::FilePath;
 use emend_agent::event::{EndReason, Event, EventKind};
 use emend_agent::session::Session;
@@ -180,7 +181,12 @@ impl<'a, O: Write> RunView<'a, O> {
                 self.steer(&line, session)?;
             }
         }
-        let typed = self.set_aside.take() + &self.edit.take();
+        let mut unsent = self.edit.take();
+        // A letter at a question that was not entered does not belong to the next message. A reason to refuse stays.
+        if self.asked.is_some() && !matches!(approval(&unsent), Some(Approval::Deny { reason: Some(_) })) {
+            unsent.clear();
+        }
+        let typed = self.set_aside.take() + &unsent;
         Ok(RunOutcome {
             reason: self.reason,
             typed,
