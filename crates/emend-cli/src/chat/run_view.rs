@@ -163,8 +163,10 @@ impl<'a, O: Write> RunView<'a, O> {
             }
             match self.edit.press(key) {
                 None => {}
-                Some(KeyAction::Stop) => stop = Some(Stop::Escape),
-                Some(KeyAction::Interrupt) => stop = Some(Stop::Interrupt),
+                Some(action @ (KeyAction::Stop | KeyAction::Interrupt)) => {
+                    self.drop_letter();
+                    stop = Some(if action == KeyAction::Stop { Stop::Escape } else { Stop::Interrupt });
+                }
                 Some(KeyAction::EndOfInput) if self.asked.is_some() => self.answer("n")?,
                 Some(KeyAction::EndOfInput) => {}
                 Some(KeyAction::Enter(line)) if self.asked.is_some() => self.answer(&line)?,
@@ -174,6 +176,13 @@ impl<'a, O: Write> RunView<'a, O> {
         Ok(stop)
     }
 
+    /// Drops a letter at a question that was not entered: it does not belong to the next message. A reason to refuse stays.
+    fn drop_letter(&mut self) {
+        if self.asked.is_some() && !matches!(approval(self.edit.text()), Some(Approval::Deny { reason: Some(_) })) {
+            self.edit.take();
+        }
+    }
+
     /// Takes the keys that were pressed before the reader stopped, and returns what follows from the run.
     pub(super) fn finish(mut self, rest: Vec<Key>, session: &Session) -> io::Result<RunOutcome> {
         for key in rest {
@@ -181,12 +190,8 @@ impl<'a, O: Write> RunView<'a, O> {
                 self.steer(&line, session)?;
             }
         }
-        let mut unsent = self.edit.take();
-        // A letter at a question that was not entered does not belong to the next message. A reason to refuse stays.
-        if self.asked.is_some() && !matches!(approval(&unsent), Some(Approval::Deny { reason: Some(_) })) {
-            unsent.clear();
-        }
-        let typed = self.set_aside.take() + &unsent;
+        self.drop_letter();
+        let typed = self.set_aside.take() + &self.edit.take();
         Ok(RunOutcome {
             reason: self.reason,
             typed,
