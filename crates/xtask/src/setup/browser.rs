@@ -19,7 +19,7 @@ const DRIVER: &str = "chromium-driver";
 
 /// The browser programs of this machine.
 pub(crate) struct Browser {
-    /// The browser itself, which tests start. Preferably its version without windows: a page in it costs a fourth less time.
+    /// The browser itself, which tests start. Preferably its version without windows: it takes half of the time.
     pub(crate) chromium: Option<PathBuf>,
     /// Its WebDriver server, through which wasm-bindgen's test runner starts it.
     pub(crate) driver: Option<PathBuf>,
@@ -56,6 +56,8 @@ impl Browser {
             capabilities["goog:chromeOptions"]["binary"] = json!(chromium);
         }
         let file = repo.path("target/webdriver.json");
+        // Builds may have another directory.
+        std::fs::create_dir_all(repo.path("target"))?;
         std::fs::write(&file, serde_json::to_vec(&capabilities)?).with_context(|| file.display().to_string())?;
         Ok(file)
     }
