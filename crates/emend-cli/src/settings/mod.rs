@@ -272,7 +272,7 @@ fn below_root(rule: &str, below: &FilePath) -> Vec<String> {
 }
 
 /// Returns a glob that matches this path only.
-pub(crate) fn literal_glob(path: &str) -> String {
+fn literal_glob(path: &str) -> String {
     let literal = |char: char| if "*?[]{}!\\".contains(char) { vec!['\\', char] } else { vec![char] };
     path.chars().flat_map(literal).collect()
 }
