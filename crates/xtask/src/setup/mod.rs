@@ -89,6 +89,9 @@ pub(crate) fn set_up_tools(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
+/// The packages of wasm-bindgen's command line that read and write modules, in which it spends its time.
+const MODULE_PACKAGES: [&str; 5] = ["id-arena", "walrus", "wasm-bindgen-cli-support", "wasm-encoder", "wasmparser"];
+
 /// Installs wasm-bindgen's command line in the version of Cargo.lock; both must match exactly.
 fn wasm_bindgen(repo: &Repo) -> Result<Done> {
     let version = repo.locked_version("wasm-bindgen")?;
@@ -99,9 +102,13 @@ fn wasm_bindgen(repo: &Repo) -> Result<Done> {
     }
     // The lock file of the package is not used: it may name packages that a registry does not serve (any more, or yet).
     let mut install = command("cargo", repo.root());
-    // Without TLS, which only remote WebDriver servers need, and lightly optimised, it compiles in less time.
-    install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+    // Without TLS, which only remote WebDriver servers need, and with little optimised, it compiles in less time.
+    install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
+    for package in MODULE_PACKAGES {
+        install.args(["--config", &format!("profile.release.package.{package}.opt-level=1")]);
+    }
     install.args(["install", "--quiet", "wasm-bindgen-cli", "--no-default-features"]);
+    install.args(["--bin", "wasm-bindgen", "--bin", "wasm-bindgen-test-runner"]);
     install.args(["--version", &format!("={version}"), "--root"]);
     run(install.arg(repo.tools()))?;
     Ok(Done::Installed(wanted))
