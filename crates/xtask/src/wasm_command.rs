@@ -14,6 +14,6 @@ pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<bool> {
     };
     let features = Settings::read(repo)?.core.target_features;
     let mut cargo = WasmToolchain::require(repo)?.cargo(repo, subcommand, &features);
-    Browser::find().set_up_tests(repo, &mut cargo)?;
+    Browser::find().set_up_tests(repo, &mut cargo);
     Ok(cargo.args(rest).status()?.success())
 }

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
+use anyhow::Result;
 
 use super::debian;
 use super::outcome::Done;
@@ -19,7 +18,7 @@ const DRIVER: &str = "chromium-driver";
 
 /// The browser programs of this machine.
 pub(crate) struct Browser {
-    /// The browser itself, which tests start. Preferably its version without windows: it takes half of the time.
+    /// The browser that the end-to-end tests start. Preferably its version without windows: it takes half of the time.
     pub(crate) chromium: Option<PathBuf>,
     /// Its WebDriver server, through which wasm-bindgen's test runner starts it.
     pub(crate) driver: Option<PathBuf>,
@@ -35,31 +34,17 @@ impl Browser {
         }
     }
 
-    /// Sets the environment variables with which `cargo test` for wasm32 runs in this browser.
-    pub(crate) fn set_up_tests(&self, repo: &Repo, cargo: &mut Command) -> Result<()> {
+    /// Sets the environment variables with which `cargo test` for wasm32 runs in a browser that the driver finds. The one
+    /// without windows would outlive the driver on a busy machine.
+    pub(crate) fn set_up_tests(&self, repo: &Repo, cargo: &mut Command) {
         let runner = repo.tools().join("bin/wasm-bindgen-test-runner");
         cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner);
-        cargo.env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", self.capabilities(repo)?);
+        cargo.env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", repo.path("crates/xtask/browser/webdriver.json"));
         // In a browser even if a crate is configured for Node, and with time for a property test on a busy machine.
         cargo.env("WASM_BINDGEN_USE_BROWSER", "1").env("WASM_BINDGEN_TEST_TIMEOUT", "600");
         if let Some(driver) = &self.driver {
             cargo.env("CHROMEDRIVER", driver);
         }
-        Ok(())
-    }
-
-    /// Writes the file that tells the driver how to start this browser. Returns its path.
-    fn capabilities(&self, repo: &Repo) -> Result<PathBuf> {
-        let template = std::fs::read(repo.path("crates/xtask/browser/webdriver.json"))?;
-        let mut capabilities: Value = serde_json::from_slice(&template).context("webdriver.json")?;
-        if let Some(chromium) = &self.chromium {
-            capabilities["goog:chromeOptions"]["binary"] = json!(chromium);
-        }
-        let file = repo.path("target/webdriver.json");
-        // Builds may have another directory.
-        std::fs::create_dir_all(repo.path("target"))?;
-        std::fs::write(&file, serde_json::to_vec(&capabilities)?).with_context(|| file.display().to_string())?;
-        Ok(file)
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     // With the target features of the core: no other test runs the code behind them.
     let features = Settings::read(repo)?.core.target_features;
     let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "test", &features);
-    Browser::find().set_up_tests(repo, &mut cargo)?;
+    Browser::find().set_up_tests(repo, &mut cargo);
     cargo.args(["--no-fail-fast", "--lib", "--tests"]).args(&packages);
     let run = context.program(LOG, &mut cargo, worth_showing)?;
     Ok(Counts::from_libtest(&run.text).of_program(run.success))

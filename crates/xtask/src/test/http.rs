@@ -42,7 +42,7 @@ pub(super) fn in_page(context: &Context<'_>, tests: &str, (variable, url): (&str
     let repo = context.repo;
     let features = Settings::read(repo)?.core.target_features;
     let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "test", &features);
-    Browser::find().set_up_tests(repo, &mut cargo)?;
+    Browser::find().set_up_tests(repo, &mut cargo);
     cargo.args(browser::package_arguments(repo)?).args(["--test", "http-page"]);
     cargo.args(["--", &format!("{tests}::")]).env(variable, url);
     let output = context.program(&format!("{tests}-page"), &mut cargo, worth_showing)?;
