@@ -115,7 +115,12 @@ impl Obeyed {
 
     /// Returns whether programs run or obey the file at this path, because of its name or of the state of the project.
     pub(crate) fn contains(&self, path: &str) -> bool {
-        self.is_named(path) || self.files.as_ref().is_some_and(|files| files.contains(path))
+        self.is_named(path) || self.is_of_project(path)
+    }
+
+    /// Returns whether programs run or obey the file because of the state of the project.
+    pub(crate) fn is_of_project(&self, path: &str) -> bool {
+        self.files.as_ref().is_some_and(|files| files.contains(path))
     }
 
     /// Returns whether the name of the file tells that programs run or obey it.

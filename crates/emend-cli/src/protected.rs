@@ -24,7 +24,7 @@ pub(crate) fn rule(more: &Obeyed) -> Rule {
 
 /// Returns whether the path is a protected file, or the pattern is about files in a protected directory.
 pub(crate) fn is_protected(path: &str, more: &Obeyed) -> bool {
-    more.is_named(path) || more.contains(literal_part(path))
+    more.is_named(path) || more.is_of_project(literal_part(path))
 }
 
 /// Returns a path as it is, and of a pattern the directory in which all its files are.
@@ -60,6 +60,7 @@ fn all_are_protected(pattern: &str, more: &Obeyed, n_left: &mut usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::obeyed::NAMES;
 
     #[test]
     fn a_pattern_names_a_protected_file_only_by_its_name() {
@@ -95,10 +96,17 @@ mod tests {
         ] {
             assert!(is_named_by(path, &hooks), "{path}");
         }
+        for name in NAMES {
+            let name = name.replace('*', "x");
+            for path in [name.clone(), format!("a/{}/b", name.to_uppercase()), format!("a/b/{name}")] {
+                assert!(is_named_by(&path, &Obeyed::default()), "{path}");
+            }
+        }
         let many = ".git/".to_owned() + &"{a,b}".repeat(12);
         for path in [
             many.as_str(),
             "src/Head/index.ts",
+            "src/HEAD/**",
             "**",
             "*",
             "src/**",

@@ -92,7 +92,7 @@ fn no_path_leads_out_of_a_container_of_podman() {
     let Some(podman) = Podman::shared() else { return };
     let disk = place();
     let environment = Arc::new(podman.environment(&disk.root()));
-    check_escapes(&disk, step(60), &mut || Arc::clone(&environment) as _);
+    check_escapes(&disk, step(24), &mut || Arc::clone(&environment) as _);
 }
 
 #[test]
