@@ -1,20 +1,29 @@
 //! A JSON document that grows: one line with the whole, then a line for each change of it.
 //!
-//! A change costs its own size, not that of the document. When the changes outweigh the whole, the document is replaced.
+//! A change costs its own size, not that of the document. When the changes outweigh the whole, or loading them would take
+//! long, the document is replaced.
 //! A process that is killed while it appends leaves a broken last line, which the next one ignores.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 
 use crate::files::SyncContent as _;
 use crate::state::{StateDir, StateError, failed, replace};
 
 /// See [`GrowingDocument::changes_bytes_min`].
 const CHANGES_BYTES_MIN: u64 = 4 << 20;
+
+/// The number of bytes of the document that its changes may go through when they are applied on loading, each through
+/// all of it.
+const APPLIED_BYTES: u64 = 2 << 30;
+/// The number of changes of any document.
+const CHANGES_MIN: u64 = 16;
+const CHANGES_MAX: u64 = 1_000;
 
 /// A document of a state directory that can be changed by appending to it.
 #[derive(Debug)]
@@ -35,6 +44,8 @@ struct End {
     n_bytes: u64,
     /// The size at which the document is replaced.
     n_bytes_max: u64,
+    /// The number of changes until the document is replaced.
+    n_changes_left: u64,
 }
 
 impl GrowingDocument {
@@ -48,8 +59,12 @@ impl GrowingDocument {
     ///
     /// # Errors
     ///
-    /// [`StateError::Corrupt`] if a line before the last one is not JSON of type `T`; [`StateError::Io`].
-    pub fn load<T: DeserializeOwned>(&self, mut change: impl FnMut(&mut T, T)) -> Result<Option<T>, StateError> {
+    /// [`StateError::Corrupt`] if a line before the last one is not JSON of type `T`, or a change cannot be applied;
+    /// [`StateError::Io`].
+    pub fn load<T: DeserializeOwned, E: Display>(
+        &self,
+        mut change: impl FnMut(&mut T, T) -> Result<(), E>,
+    ) -> Result<Option<T>, StateError> {
         let path = self.state.path(self.name)?;
         let content = match fs::read(&path) {
             Ok(content) => content,
@@ -63,7 +78,9 @@ impl GrowingDocument {
         let mut document = parsed(lines.next().unwrap_or_default()).map_err(corrupt)?;
         while let Some(line) = lines.next() {
             match parsed(line) {
-                Ok(later) if line.ends_with(b"\n") => change(&mut document, later),
+                Ok(later) if line.ends_with(b"\n") => {
+                    change(&mut document, later).map_err(|error| corrupt(serde_json::Error::custom(error)))?;
+                }
                 Ok(_) => {}
                 // After a power cut, blocks of the last line may be missing.
                 Err(_) if lines.peek().is_none() => {}
@@ -91,7 +108,8 @@ impl GrowingDocument {
         let n_bytes = line.len() as u64;
         let n_bytes_max = n_bytes + self.changes_bytes_min.max(2 * n_bytes);
         // The line of the whole may be large.
-        *end = Some(End { file, line: Vec::new(), n_bytes, n_bytes_max });
+        let n_changes_left = (APPLIED_BYTES / n_bytes).clamp(CHANGES_MIN, CHANGES_MAX);
+        *end = Some(End { file, line: Vec::new(), n_bytes, n_bytes_max, n_changes_left });
         Ok(())
     }
 
@@ -105,6 +123,9 @@ impl GrowingDocument {
         let path = self.state.path(self.name)?;
         let mut open = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(end) = &mut *open else { return Ok(false) };
+        if end.n_changes_left == 0 {
+            return Ok(false);
+        }
         let End { file, line, .. } = end;
         write_line(change, line).map_err(failed(&path))?;
         let n_bytes = end.n_bytes + line.len() as u64;
@@ -119,6 +140,7 @@ impl GrowingDocument {
             return Err(StateError::Io { path, source: error });
         }
         end.n_bytes = n_bytes;
+        end.n_changes_left -= 1;
         Ok(true)
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::line_log::{Action, LineLog, LogEntry, Origin};
+#[cfg(not(target_family = "wasm"))]
+use emend_edit::line_log::LogDelta;
+use emend_edit::line_log::{Action, HunkLimits, LineLog, LoadError, LogEntry, Origin, SavedLog};
 use emend_edit::size::compact_sort::map_of;
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
@@ -18,8 +20,10 @@ use crate::environment::{EnvError, FilePath};
 #[cfg(not(target_family = "wasm"))]
 use crate::environment::{FileKeeper, KeptInterrupted};
 
-/// Version of the format. A snapshot of another version is rejected.
-const VERSION: u32 = 1;
+/// Version of the format. A later one is rejected.
+const VERSION: u32 = 2;
+/// The oldest version that is read. It has no deltas.
+const VERSION_MIN: u32 = 1;
 
 /// The line logs of a workspace, as plain data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,19 +51,105 @@ pub struct Snapshot {
     step: Option<Step>,
 }
 
+/// A file of a snapshot. It has a log, or else a delta for the log that was saved before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct SavedEntry {
     number: u64,
-    log: LineLog,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log: Option<SnapshotLog>,
+    /// A page saves whole logs.
+    #[cfg(not(target_family = "wasm"))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    delta: Option<LogDelta>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moved_from: Option<FilePath>,
     changed_at: u64,
+    /// With a delta, only those that were not saved before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     marks: Vec<(u64, usize)>,
 }
 
+/// A whole log, in use or as it was read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "SavedLog", from = "SavedLog")]
+enum SnapshotLog {
+    InUse(LineLog),
+    Read(SavedLog),
+}
+
+impl From<SnapshotLog> for SavedLog {
+    fn from(log: SnapshotLog) -> Self {
+        match log {
+            SnapshotLog::InUse(log) => log.to_saved(),
+            SnapshotLog::Read(saved) => saved,
+        }
+    }
+}
+
+impl From<SavedLog> for SnapshotLog {
+    fn from(saved: SavedLog) -> Self {
+        Self::Read(saved)
+    }
+}
+
+impl SavedEntry {
+    /// Returns the entry of a file.
+    fn of(entry: Entry) -> Self {
+        // A process that opens the file next compares the log with the disk to see whether it waits for a save.
+        let Entry { number, log, moved_from, changed_at, marks, waits: _ } = entry;
+        Self {
+            number,
+            log: Some(SnapshotLog::InUse(log)),
+            #[cfg(not(target_family = "wasm"))]
+            delta: None,
+            moved_from,
+            changed_at,
+            marks,
+        }
+    }
+
+    /// Returns the file with its log.
+    fn into_entry(self, limits: HunkLimits) -> Result<Entry, LoadError> {
+        let Self { number, log, moved_from, changed_at, marks, .. } = self;
+        let mut log = match log {
+            Some(SnapshotLog::InUse(log)) => log,
+            Some(SnapshotLog::Read(saved)) => LineLog::from_saved(saved)?,
+            None => return Err(NO_LOG),
+        };
+        log.set_hunk_limits(limits);
+        Ok(Entry { number, log, moved_from, changed_at, marks, waits: false })
+    }
+
+    /// Replaces the log by its changes since `saved`, the entry as it was saved before. Returns the log.
+    #[cfg(not(target_family = "wasm"))]
+    fn shrink(&mut self, saved: &Entry) -> Option<LineLog> {
+        let Some(SnapshotLog::InUse(log)) = &self.log else { return None };
+        let delta = log.delta_since(&saved.log)?;
+        let marks = self.marks.strip_prefix(saved.marks.as_slice())?.to_vec();
+        (self.delta, self.marks) = (Some(delta), marks);
+        match self.log.take() {
+            Some(SnapshotLog::InUse(log)) => Some(log),
+            _ => None,
+        }
+    }
+
+    /// Puts this entry in the place of `saved`, which was saved before.
+    #[cfg(not(target_family = "wasm"))]
+    fn apply_to(mut self, saved: Option<Self>) -> Result<Self, LoadError> {
+        let Some(delta) = self.delta.take() else { return Ok(self) };
+        let saved = saved.ok_or(NO_LOG)?;
+        let mut log = SavedLog::from(saved.log.ok_or(NO_LOG)?);
+        log.apply(delta)?;
+        self.log = Some(SnapshotLog::Read(log));
+        self.marks = [saved.marks, self.marks].concat();
+        Ok(self)
+    }
+}
+
+const NO_LOG: LoadError = LoadError::Damaged { what: "file without a log" };
+
 /// Why a snapshot is rejected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// Another version of this library wrote it.
     #[error(
@@ -69,6 +159,20 @@ pub enum SnapshotError {
         /// That version.
         found: u32,
     },
+    /// A log contradicts itself, or a delta does not fit the log before it.
+    #[error("the saved review of {path}: {source}")]
+    Log {
+        /// The file.
+        path: FilePath,
+        /// The contradiction.
+        source: LoadError,
+    },
+}
+
+impl SnapshotError {
+    fn ensure_version(found: u32) -> Result<(), Self> {
+        if (VERSION_MIN..=VERSION).contains(&found) { Ok(()) } else { Err(Self::Version { found }) }
+    }
 }
 
 /// A step of the user during which the process was killed, and that has reached its files.
@@ -160,10 +264,19 @@ pub(super) struct InFlight {
 
 #[cfg(not(target_family = "wasm"))]
 impl InFlight {
-    /// `saved` are the logs that [`Workspace::save_expecting`] has saved.
-    fn of(mut saved: Snapshot, expected: &Expected<'_>) -> Self {
+    /// `saved` is what [`Workspace::save_expecting`] has saved, and `logs` are the logs of which it saved deltas.
+    fn of(mut saved: Snapshot, mut logs: BTreeMap<FilePath, LineLog>, expected: &Expected<'_>, state: &State) -> Self {
+        let file = |expected: &ExpectedLog<'_>| {
+            let (path, mut entry) = saved.files.remove_entry(expected.path)?;
+            if let Some(log) = logs.remove(&path) {
+                let known = state.files.get(&path).map(|known| known.marks.clone());
+                entry.marks = [known.unwrap_or_default(), entry.marks].concat();
+                (entry.log, entry.delta) = (Some(SnapshotLog::InUse(log)), None);
+            }
+            Some((path, entry))
+        };
         Self {
-            files: expected.logs.iter().filter_map(|log| saved.files.remove_entry(log.path)).collect(),
+            files: expected.logs.iter().filter_map(file).collect(),
             expected: saved.expected,
             step: saved.step,
             revision: saved.revision,
@@ -210,23 +323,46 @@ impl Snapshot {
         &self.expected
     }
 
-    /// Applies later changes, as [`SaveSnapshot::save`] gets them: their files replace those of the same path.
-    pub fn apply(&mut self, changes: Self) {
+    /// Applies later changes, as [`SaveSnapshot::save`] gets them: their files replace those of the same path, or change
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// [`SnapshotError::Version`] for changes that a later version wrote, [`SnapshotError::Log`] for those of another
+    /// snapshot. This snapshot is unusable then.
+    pub fn apply(&mut self, changes: Self) -> Result<(), SnapshotError> {
+        SnapshotError::ensure_version(changes.version)?;
         let mut files = std::mem::take(&mut self.files);
         #[cfg(not(target_family = "wasm"))]
         let changes = Self { canvas: changes.canvas.clone().or(self.canvas.take()), ..changes };
         *self = changes;
+        #[cfg(not(target_family = "wasm"))]
+        for (path, entry) in std::mem::take(&mut self.files) {
+            let failed = |source| SnapshotError::Log { path: path.clone(), source };
+            let entry = entry.apply_to(files.remove(&path)).map_err(failed)?;
+            files.insert(path, entry);
+        }
+        #[cfg(target_family = "wasm")]
         files.append(&mut self.files);
         self.files = files;
+        Ok(())
+    }
+
+    /// Replaces logs by their changes since they were saved. Returns those logs.
+    #[cfg(not(target_family = "wasm"))]
+    fn shrunk(mut self, state: &State) -> (Self, BTreeMap<FilePath, LineLog>) {
+        let mut logs = BTreeMap::new();
+        for (path, entry) in &mut self.files {
+            let is_saved = |known: &&Entry| state.saved.get(path) == Some(&Some(known.changed_at));
+            let known = state.files.get(path).filter(is_saved);
+            logs.extend(known.and_then(|known| entry.shrink(known)).map(|log| (path.clone(), log)));
+        }
+        (self, logs)
     }
 
     fn of(state: &State, expected: &Expected<'_>, includes: impl Fn(&FilePath, &Entry) -> bool) -> Self {
         let chosen = state.files.iter().filter(|(path, entry)| includes(path, entry));
-        let files = chosen.map(|(path, entry)| {
-            // A process that opens the file next compares the log with the disk to see whether it waits for a save.
-            let Entry { number, log, moved_from, changed_at, marks, waits: _ } = entry.clone();
-            (path.clone(), SavedEntry { number, log, moved_from, changed_at, marks })
-        });
+        let files = chosen.map(|(path, entry)| (path.clone(), SavedEntry::of(entry.clone())));
         let mut snapshot = Self {
             version: VERSION,
             revision: state.revision,
@@ -261,8 +397,8 @@ impl Snapshot {
             let moved_from = moved_from.or(known.and_then(|entry| entry.moved_from.as_ref())).cloned();
             let mut marks = known.map(|entry| entry.marks.clone()).unwrap_or_default();
             marks.push((snapshot.revision, log.entries().len()));
-            let entry = SavedEntry { number, log, moved_from, changed_at: snapshot.revision, marks };
-            snapshot.files.insert(path.clone(), entry);
+            let entry = Entry { number, log, moved_from, changed_at: snapshot.revision, marks, waits };
+            snapshot.files.insert(path.clone(), SavedEntry::of(entry));
         }
         snapshot
     }
@@ -323,6 +459,12 @@ impl Workspace {
             snapshot
         };
         let changes = kept(Snapshot::of(&state, expected, is_changed), false);
+        // Servers that share a root may have other logs in memory than those saved.
+        #[cfg(not(target_family = "wasm"))]
+        let (changes, logs) = match self.gate {
+            Some(_) => (changes, BTreeMap::new()),
+            None => changes.shrunk(&state),
+        };
         let whole = || kept(Snapshot::of(&state, expected, |_, _| true), true);
         saver.save(&changes, &whole).map_err(|error| match error {
             EnvError::Io { path, reason } if !expected.logs.is_empty() => {
@@ -339,7 +481,7 @@ impl Workspace {
         state.saved.extend(expected.logs.iter().map(|file| (file.path.clone(), None)));
         #[cfg(not(target_family = "wasm"))]
         if !expected.logs.is_empty() {
-            state.in_flight = InFlight::of(changes, expected);
+            state.in_flight = InFlight::of(changes, logs, expected, &state);
         }
         Ok(())
     }
@@ -446,10 +588,14 @@ impl Workspace {
     ///
     /// Returns a [`SnapshotError`]; nothing changes then.
     pub fn restore(&self, snapshot: Snapshot) -> Result<(), SnapshotError> {
-        if snapshot.version != VERSION {
-            return Err(SnapshotError::Version { found: snapshot.version });
-        }
+        SnapshotError::ensure_version(snapshot.version)?;
         let mut state = self.state();
+        let limits = state.hunk_limits;
+        let entry = |(path, saved): (FilePath, SavedEntry)| match saved.into_entry(limits) {
+            Ok(entry) => Ok((path, entry)),
+            Err(source) => Err(SnapshotError::Log { path, source }),
+        };
+        let files = snapshot.files.into_iter().map(entry).collect::<Result<Vec<_>, _>>()?;
         state.revision = snapshot.revision;
         state.saved_revision = snapshot.revision;
         state.run = snapshot.run;
@@ -462,13 +608,7 @@ impl Workspace {
         }
         state.expected = snapshot.expected;
         state.expected_step = snapshot.step;
-        let limits = state.hunk_limits;
-        let entry = |(path, saved)| {
-            let SavedEntry { number, mut log, moved_from, changed_at, marks } = saved;
-            log.set_hunk_limits(limits);
-            (path, Entry { number, log, moved_from, changed_at, marks, waits: false })
-        };
-        state.files = map_of(snapshot.files.into_iter().map(entry));
+        state.files = map_of(files);
         state.saved.clear();
         Ok(())
     }
@@ -489,9 +629,7 @@ impl Workspace {
             state.saved = state.files.iter().map(|(path, entry)| (path.clone(), Some(entry.changed_at))).collect();
         }
         for changes in later {
-            if changes.version != VERSION {
-                return Err(failed(SnapshotError::Version { found: changes.version }));
-            }
+            SnapshotError::ensure_version(changes.version).map_err(failed)?;
             let mut state = self.state();
             state.revision = changes.revision;
             state.saved_revision = changes.revision;
@@ -506,11 +644,11 @@ impl Workspace {
             state.expected = changes.expected;
             state.expected_step = changes.step;
             for (path, saved) in changes.files {
-                let SavedEntry { number, mut log, moved_from, changed_at, marks } = saved;
-                log.set_hunk_limits(state.hunk_limits);
-                state.saved.insert(path.clone(), Some(changed_at));
-                let waits = !log.is_disk_saved();
-                state.files.insert(path, Entry { number, log, moved_from, changed_at, marks, waits });
+                let entry = saved.into_entry(state.hunk_limits);
+                let mut entry = entry.map_err(|source| failed(SnapshotError::Log { path: path.clone(), source }))?;
+                state.saved.insert(path.clone(), Some(entry.changed_at));
+                entry.waits = !entry.log.is_disk_saved();
+                state.files.insert(path, entry);
             }
         }
         Ok(())

@@ -24,6 +24,7 @@
 
 mod contested;
 mod decide;
+mod delta;
 mod dependencies;
 mod history;
 mod hunk_edit;
@@ -45,12 +46,13 @@ mod undo;
 #[cfg(test)]
 mod tests;
 
+pub use delta::LogDelta;
 pub use history::{Action, LogEntry, StatusChange};
 pub use hunk_size::{HUNK_BYTES_MAX, HUNK_LINES_MAX, HunkLimits};
 pub use log::LineLog;
 pub use proposal::{Proposal, ProposedLines};
 pub use review::{Hunk, HunkQuery};
-pub use save::LoadError;
+pub use save::{LoadError, SavedLog};
 pub use types::{
     ChangeId, ChangeMeta, ChangeOp, CheckpointId, DecisionError, DecisionOutcome, DependentsPolicy, HunkId,
     LoggedChange, Origin, Status, VisibleEdit,

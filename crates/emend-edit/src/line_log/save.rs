@@ -16,7 +16,7 @@ use crate::line_log::types::{BASE, ChangeIx, ChangeMeta, ChangeOp, CheckpointId,
 use crate::text::split_lines;
 
 /// The version of the saved form that this code writes and reads.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 /// Counters are limited to the integers that a JavaScript number can represent.
 const COUNTER_MAX: u64 = (1 << 53) - 1;
@@ -49,45 +49,50 @@ impl LoadError {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct SavedLog {
+/// A log in the form in which it is saved: see [`LineLog::to_saved`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SavedLog {
     version: u32,
-    revision: u64,
-    eol: Option<String>,
+    pub(super) revision: u64,
+    pub(super) eol: Option<String>,
     id_offset: u64,
     base_path: Option<String>,
     /// The lines in text order.
-    lines: Vec<SavedLine>,
-    incarnations: Vec<SavedIncarnation>,
-    writes: Vec<SavedWrite>,
-    changes: Vec<SavedChange>,
-    entries: Vec<LogEntry>,
+    pub(super) lines: Vec<SavedLine>,
+    pub(super) incarnations: Vec<SavedIncarnation>,
+    pub(super) writes: Vec<SavedWrite>,
+    pub(super) changes: Vec<SavedChange>,
+    pub(super) entries: Vec<LogEntry>,
     n_dropped: u64,
-    checkpoints: BTreeMap<CheckpointId, u64>,
-    next_checkpoint: u64,
-    saved: Option<SavedDisk>,
+    pub(super) checkpoints: BTreeMap<CheckpointId, u64>,
+    pub(super) next_checkpoint: u64,
+    pub(super) saved: Option<SavedDisk>,
 }
 
 /// A line: its text, the change that inserted it (absent for the base), and the changes that deleted it.
-#[derive(Serialize, Deserialize)]
-struct SavedLine(String, #[serde(default)] ChangeIx, #[serde(default)] Vec<ChangeIx>);
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SavedLine(
+    pub(super) String,
+    #[serde(default)] pub(super) ChangeIx,
+    #[serde(default)] pub(super) Vec<ChangeIx>,
+);
 
-#[derive(Serialize, Deserialize)]
-struct SavedIncarnation {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SavedIncarnation {
     created_by: Vec<ChangeIx>,
     deleted_by: Vec<ChangeIx>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct SavedWrite {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SavedWrite {
     origin: Origin,
     #[serde(flatten)]
     meta: ChangeMeta,
     base_revision: u64,
 }
 
-#[derive(Serialize, Deserialize)]
-struct SavedChange {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SavedChange {
     write: u32,
     op: ChangeOp,
     status: Status,
@@ -98,11 +103,11 @@ struct SavedChange {
     starts_hunk: bool,
 }
 
-#[derive(Serialize, Deserialize)]
-struct SavedDisk {
-    exists: bool,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SavedDisk {
+    pub(super) exists: bool,
     /// The indexes in `lines` of the lines that were on the disk.
-    lines: Vec<u32>,
+    pub(super) lines: Vec<u32>,
 }
 
 impl Serialize for LineLog {
@@ -118,7 +123,9 @@ impl<'de> Deserialize<'de> for LineLog {
 }
 
 impl LineLog {
-    fn to_saved(&self) -> SavedLog {
+    /// Returns the log in the form in which it is saved.
+    #[must_use]
+    pub fn to_saved(&self) -> SavedLog {
         let order: Vec<TokenIx> = self.sequence.iter().collect();
         let line = |&token: &TokenIx| {
             let state = self.sequence.token(token);
@@ -148,10 +155,13 @@ impl LineLog {
         }
     }
 
-    fn from_saved(saved: SavedLog) -> Result<Self, LoadError> {
-        if saved.version != VERSION {
-            return Err(LoadError::Version { found: saved.version });
-        }
+    /// Returns the log that [`to_saved`](Self::to_saved) returned or that was read from a disk.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::Version`] and [`LoadError::Damaged`].
+    pub fn from_saved(saved: SavedLog) -> Result<Self, LoadError> {
+        ensure_version(saved.version)?;
         let counters = [saved.revision, saved.id_offset, saved.n_dropped, saved.next_checkpoint];
         ensure(counters.iter().all(|&counter| counter <= COUNTER_MAX), "counter")?;
         ensure(saved.eol.as_deref().is_none_or(|eol| matches!(eol, "\n" | "\r\n" | "\r")), "line ending")?;
@@ -281,13 +291,13 @@ impl LineLog {
 }
 
 impl SavedIncarnation {
-    fn of(incarnation: &Incarnation) -> Self {
+    pub(super) fn of(incarnation: &Incarnation) -> Self {
         Self { created_by: incarnation.created_by.clone(), deleted_by: incarnation.deleted_by.clone() }
     }
 }
 
 impl SavedWrite {
-    fn of(write: &Write) -> Self {
+    pub(super) fn of(write: &Write) -> Self {
         Self { origin: write.origin, meta: write.meta.clone(), base_revision: write.base_revision }
     }
 
@@ -297,7 +307,7 @@ impl SavedWrite {
 }
 
 impl SavedChange {
-    fn of(change: &ChangeState) -> Self {
+    pub(super) fn of(change: &ChangeState) -> Self {
         Self {
             write: change.write,
             op: change.op.clone(),
@@ -310,6 +320,10 @@ impl SavedChange {
     }
 }
 
-fn ensure(holds: bool, what: &'static str) -> Result<(), LoadError> {
+pub(super) fn ensure_version(found: u32) -> Result<(), LoadError> {
+    if found == VERSION { Ok(()) } else { Err(LoadError::Version { found }) }
+}
+
+pub(super) fn ensure(holds: bool, what: &'static str) -> Result<(), LoadError> {
     if holds { Ok(()) } else { Err(LoadError::Damaged { what }) }
 }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::line_log::types::{BASE, ChangeIx};
-use crate::text::line_ends;
+use crate::text::{line_ends, same_bytes};
 
 /// Index of a token in the arena, in order of creation.
 pub(super) type TokenIx = u32;
@@ -258,6 +258,15 @@ impl Sequence {
     /// Returns a key that orders tokens in text order.
     pub(super) fn place(&self, token: TokenIx) -> (usize, usize) {
         (self.chunks[self.tokens[token as usize].chunk as usize].rank, self.place_in_chunk(token))
+    }
+
+    /// Returns whether all tokens of `before` are tokens with the same text here.
+    pub(super) fn continues(&self, before: &Self) -> bool {
+        let is_same = |(token, earlier): (&Token, &Token)| (token.start, token.end) == (earlier.start, earlier.end);
+        let text = self.text.as_bytes().get(..before.text.len());
+        self.tokens.len() >= before.tokens.len()
+            && text.is_some_and(|text| same_bytes(text, before.text.as_bytes()))
+            && self.tokens.iter().zip(&before.tokens).all(is_same)
     }
 
     /// Returns all tokens in text order.

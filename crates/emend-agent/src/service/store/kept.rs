@@ -88,7 +88,7 @@ impl LineLogs {
             };
             saved.changes_bytes += record.len();
             match &mut whole {
-                Some(whole) => whole.apply(snapshot),
+                Some(whole) => whole.apply(snapshot).map_err(|error| failed(error.to_string()))?,
                 None => whole = Some(snapshot),
             }
         }

@@ -34,7 +34,7 @@ impl RootGate for Logs {
     fn enter(&self, reload: bool) -> BoxFuture<'_, Result<RootEntry, EnvError>> {
         let (saved, mut n_seen) = (self.saved.lock().unwrap(), self.n_seen.lock().unwrap());
         let whole = saved.iter().filter(|_| reload).cloned().reduce(|mut whole, later| {
-            whole.apply(later);
+            whole.apply(later).unwrap();
             whole
         });
         let missed = Missed { later: if reload { Vec::new() } else { saved[*n_seen..].to_vec() }, whole };

@@ -126,7 +126,7 @@ impl SaveSnapshot for Grown {
     fn save(&self, changes: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), crate::environment::EnvError> {
         let mut document = self.0.lock();
         match &mut *document {
-            Some(document) => document.apply(changes.clone()),
+            Some(document) => document.apply(changes.clone()).unwrap(),
             None => *document = Some(whole()),
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 mod contests;
 mod damage;
+mod delta;
 mod external;
 mod grouping;
 mod hunks;
