@@ -27,6 +27,7 @@ mod service_store;
 mod shared_document;
 #[cfg(feature = "shell")]
 mod shell;
+mod stat_cache;
 mod state;
 mod store;
 #[cfg(test)]

@@ -1,20 +1,24 @@
 //! Finds out whether programs run or obey a file because of the state of a project: settings of git name it, it belongs
 //! to a repository under another name than `.git`, or a link with a known name leads to it.
 //!
-//! Only the directories from the root down to the file are looked at, so that a look costs little. Nothing here starts
-//! a process, waits for a pipe or fails: a file that cannot be read names nothing.
+//! Only the directories from the root down to the file are looked at, and read only if they changed since the last look,
+//! so that a look costs little. Nothing here starts a process, waits for a pipe or fails: a file that cannot be read names
+//! nothing.
 
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use crate::git_settings::{Setting, parse, programs};
+use crate::stat_cache::StatCache;
 
 /// Upper limit of a file of settings that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Upper limit of the number of files of settings that one repository includes.
 const FILES_MAX: usize = 64;
-/// Upper limit of the number of entries of directories with known names that are looked at.
+/// Upper limit of the number of links and directories in directories with known names that are looked at.
 const ENTRIES_MAX: usize = 4_000;
 /// Upper limit of the number of links that lead to each other, as in Linux.
 const LINKS_MAX: usize = 40;
@@ -25,6 +29,17 @@ pub struct ObeyedFiles {
     root: PathBuf,
     is_known: fn(&str) -> bool,
     known_below: Vec<&'static str>,
+    /// The links and directories in directories.
+    entries: Arc<StatCache<Vec<Entry>>>,
+    /// The settings in files.
+    settings: Arc<StatCache<Vec<Setting>>>,
+}
+
+/// A link, or a directory.
+#[derive(Debug)]
+struct Entry {
+    name: OsString,
+    is_link: bool,
 }
 
 impl ObeyedFiles {
@@ -34,7 +49,8 @@ impl ObeyedFiles {
     /// names that have several parts, such as `.config/git`.
     #[must_use]
     pub fn of(root: &Path, is_known: fn(&str) -> bool, known_below: Vec<&'static str>) -> Option<Self> {
-        Some(Self { root: root.canonicalize().ok()?, is_known, known_below })
+        let root = root.canonicalize().ok()?;
+        Some(Self { root, is_known, known_below, entries: Arc::default(), settings: Arc::default() })
     }
 
     /// Returns whether programs run or obey the file at `path`: relative to the root, without `.`, `..` and links.
@@ -69,7 +85,29 @@ struct Look<'a> {
 impl Look<'_> {
     /// Notes that programs obey `place`, and all that is in it.
     fn obeyed(&mut self, place: &Path) {
-        self.is_found = self.is_found || self.is_written(&without_dots(place)) || self.is_written(&real(place));
+        let is_written =
+            || self.is_written(&without_dots(place)) || !self.has_no_link(place) && self.is_written(&real(place));
+        self.is_found = self.is_found || is_written();
+    }
+
+    /// Returns whether no link leads to a place in the project. The path of the project has none.
+    fn has_no_link(&self, place: &Path) -> bool {
+        let Ok(below) = place.strip_prefix(&self.files.root) else { return false };
+        let mut path = self.files.root.clone();
+        below.components().all(|part| {
+            path.push(part);
+            matches!(part, Component::Normal(_)) && !path.is_symlink()
+        })
+    }
+
+    /// Returns the links and directories in a directory.
+    fn entries(&self, directory: &Path) -> Arc<Vec<Entry>> {
+        let entry = |entry: fs::DirEntry| {
+            let kind = entry.file_type().ok().filter(|kind| kind.is_symlink() || kind.is_dir())?;
+            Some(Entry { name: entry.file_name(), is_link: kind.is_symlink() })
+        };
+        let read = || fs::read_dir(directory).into_iter().flatten().flatten().filter_map(entry).collect();
+        self.files.entries.get(directory, read)
     }
 
     fn is_written(&self, place: &Path) -> bool {
@@ -92,20 +130,15 @@ impl Look<'_> {
         }
         self.repository(directory);
         let mut first_parts = Vec::new();
-        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            let Ok(kind) = entry.file_type() else { continue };
-            if !kind.is_symlink() && !kind.is_dir() {
-                continue;
-            }
-            let name = entry.file_name();
+        for Entry { name, is_link } in self.entries(directory).iter() {
             let is_named = |known: &&&str| name.eq_ignore_ascii_case(first_part(known));
             first_parts.extend(self.files.known_below.iter().find(is_named).map(|known| first_part(known)));
             // The parts of a repository are looked at by themselves.
             let is_repository = name.eq_ignore_ascii_case(".git");
-            if !name.to_str().is_some_and(self.files.is_known) || is_repository && kind.is_dir() {
+            if !name.to_str().is_some_and(self.files.is_known) || is_repository && !is_link {
                 continue;
             }
-            let path = entry.path();
+            let path = directory.join(name);
             self.obeyed(&path);
             if !is_repository {
                 self.links_in(&path, 2);
@@ -122,15 +155,15 @@ impl Look<'_> {
 
     /// Looks at the targets of the links in a directory that programs obey.
     fn links_in(&mut self, directory: &Path, n_levels: usize) {
-        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        for Entry { name, is_link } in self.entries(directory).iter() {
             self.n_entries += 1;
             if self.is_found || self.n_entries > ENTRIES_MAX {
                 return;
             }
-            match entry.file_type() {
-                Ok(kind) if kind.is_symlink() => self.obeyed(&entry.path()),
-                Ok(kind) if kind.is_dir() && n_levels > 1 => self.links_in(&entry.path(), n_levels - 1),
-                _ => {}
+            match is_link {
+                true => self.obeyed(&directory.join(name)),
+                false if n_levels > 1 => self.links_in(&directory.join(name), n_levels - 1),
+                false => {}
             }
         }
     }
@@ -163,7 +196,8 @@ impl Look<'_> {
         let mut settings = Vec::new();
         let mut at = 0;
         while at < files.len().min(FILES_MAX) {
-            let found = parse(&read(&files[at]).unwrap_or_default());
+            let file = &files[at];
+            let found = self.files.settings.get(file, || parse(&read(file).unwrap_or_default()));
             let directory = files[at].parent().unwrap_or(top).to_owned();
             at += 1;
             let includes = |found: &&Setting| is_include(found);
@@ -173,13 +207,17 @@ impl Look<'_> {
                     files.push(place);
                 }
             }
-            settings.extend(found);
+            settings.push(found);
         }
         // Programs start where the files of the repository are.
         let is_worktree = |found: &&Setting| found.section == "core" && found.name == "worktree";
-        let elsewhere = settings.iter().filter(is_worktree).map(|found| own.join(expanded(&found.value)));
+        let elsewhere = settings
+            .iter()
+            .flat_map(|found| found.iter())
+            .filter(is_worktree)
+            .map(|found| own.join(expanded(&found.value)));
         let starts: Vec<PathBuf> = elsewhere.chain([top.to_owned()]).collect();
-        for Setting { section, name, value } in &settings {
+        for Setting { section, name, value } in settings.iter().flat_map(|found| found.iter()) {
             for start in starts.iter().filter(|_| !value.is_empty()) {
                 if names_path(section, name) {
                     let place = start.join(expanded(value));
@@ -300,4 +338,51 @@ fn real(path: &Path) -> PathBuf {
 
 fn parts_from_last(path: &Path) -> Vec<PathBuf> {
     path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_look_sees_what_changed_since_the_last_one() {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for directory in [".git/hooks", ".git/info", "a/.vscode"] {
+            fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        let config = root.join(".git/config");
+        fs::write(&config, "[core]\n").unwrap();
+        let files = ObeyedFiles::of(&root, |name| name == ".vscode", Vec::new()).unwrap();
+        let check = |expected: bool| {
+            // The directories and settings are old enough for the cache, so the second look reads none of them.
+            sleep(Duration::from_millis(120));
+            assert_eq!([(); 2].map(|()| files.contains("a/tool.sh")), [expected; 2]);
+        };
+        check(false);
+        for link in [".git/hooks/pre-commit", ".git/info/attributes", "a/.vscode/tasks.json"] {
+            symlink(root.join("a/tool.sh"), root.join(link)).unwrap();
+            assert!(files.contains("a/tool.sh"), "{link}");
+            check(true);
+            fs::remove_file(root.join(link)).unwrap();
+            assert!(!files.contains("a/tool.sh"), "{link}");
+            check(false);
+        }
+        fs::write(&config, "[core]\nfsmonitor = a/tool.sh\n").unwrap();
+        assert!(files.contains("a/tool.sh"));
+        check(true);
+        // The link of a directory on the way is followed at each look.
+        fs::write(&config, "[core]\nhooksPath = b/hooks\n").unwrap();
+        fs::create_dir(root.join("b")).unwrap();
+        check(false);
+        symlink("../a", root.join("b/hooks")).unwrap();
+        assert!(files.contains("a/tool.sh"));
+        check(true);
+    }
 }

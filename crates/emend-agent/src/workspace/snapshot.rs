@@ -412,6 +412,13 @@ impl State {
         }
     }
 
+    /// Records that a write of a file begins. A log that an earlier write has saved and not installed counts as unsaved.
+    pub(super) fn note_begun(&mut self, path: &FilePath) {
+        if MAY_SAVE && self.saved.get(path) == Some(&None) {
+            self.saved.remove(path);
+        }
+    }
+
     /// Records that the write under way has ended: its logs are installed without a wait, or taken back.
     #[cfg(not(target_family = "wasm"))]
     pub(super) fn forget_in_flight(&mut self) {
@@ -616,12 +623,14 @@ impl Workspace {
     /// Takes in changes that other processes have saved. Their logs count as saved.
     pub(super) fn take_in(&self, missed: Missed) -> Result<(), WorkspaceError> {
         let failed = |error: SnapshotError| WorkspaceError::Internal { reason: error.to_string() };
-        let Missed { whole, later } = missed;
+        let Missed { whole, mut later } = missed;
         #[cfg(not(target_family = "wasm"))]
         if let Some(canvas) = whole.iter().chain(&later).rev().find_map(|saved| saved.canvas.clone()) {
             self.canvas.take_in(canvas);
         }
-        if let Some(whole) = whole {
+        if let Some(mut whole) = whole {
+            // A process that had the root for itself has saved deltas.
+            later.drain(..).try_for_each(|changes| whole.apply(changes)).map_err(failed)?;
             self.restore(whole).map_err(failed)?;
             self.keep_waiting();
             let mut state = self.state();

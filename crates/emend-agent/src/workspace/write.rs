@@ -430,7 +430,7 @@ impl Workspace {
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let mut there = Vec::new();
         for file in staged {
-            self.state().note_unsaved(&file.path);
+            self.state().note_begun(&file.path);
             if file.waits {
                 continue;
             }

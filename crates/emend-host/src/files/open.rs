@@ -66,11 +66,25 @@ impl Opened {
 }
 
 /// Reads at most `bytes_max` bytes.
-fn read_up_to(file: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
+fn read_up_to(mut file: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
     // A file of the kernel, whose size is unknown, is usually small.
-    let expected = if bytes_max == UNKNOWN_BYTES { 0 } else { bytes_max };
-    let mut content = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
-    file.take(bytes_max).read_to_end(&mut content)?;
+    if bytes_max == UNKNOWN_BYTES {
+        file.take(bytes_max).read_to_end(&mut content)?;
+        return Ok(content);
+    }
+    // A growing buffer would need several reads of a file.
+    content.resize(usize::try_from(bytes_max).map_err(io::Error::other)?, 0);
+    let mut filled = 0;
+    while filled < content.len() {
+        match file.read(&mut content[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    content.truncate(filled);
     Ok(content)
 }
 

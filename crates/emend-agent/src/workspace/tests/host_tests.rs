@@ -8,7 +8,7 @@ use futures::executor::block_on;
 
 use super::super::snapshot::{Expected, ExpectedLog};
 use super::super::steps::Step;
-use super::super::{ApplyOptions, FinishedStep, RunChanges, SaveSnapshot, Snapshot, Workspace};
+use super::super::{ApplyOptions, FinishedStep, Missed, RunChanges, SaveSnapshot, Snapshot, Workspace};
 use super::*;
 
 /// Keeps every snapshot.
@@ -485,4 +485,71 @@ fn a_direct_edit_inside_a_pending_edit_waits_with_it() {
     other.workspace.begin_run();
     other.agent("a.txt", Some(&other.visible("a.txt").unwrap().replace("mine", "ours"))).unwrap();
     assert_eq!(other.disk("a.txt"), Some(kept.replace("mine", "ours")));
+}
+
+/// Keeps the whole of the first save, and the changes of the later ones.
+#[derive(Default)]
+struct Lines(emend_llm::runtime::Mutex<Vec<Snapshot>>);
+
+impl SaveSnapshot for Lines {
+    fn save(&self, changes: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), crate::environment::EnvError> {
+        let mut lines = self.0.lock();
+        let line = if lines.is_empty() { whole() } else { changes.clone() };
+        lines.push(line);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_server_takes_in_the_deltas_of_a_process_that_had_the_root_for_itself() {
+    let lines = Shared::new(Lines::default());
+    let world = saving(Mode::Direct, &lines);
+    for text in ["one\n2\n", "1\n2\n", "1\n2\n3\n"] {
+        world.agent("a.txt", Some(text)).unwrap();
+    }
+    let lines = std::mem::take(&mut *lines.0.lock());
+    let json = |snapshot: &Snapshot| serde_json::to_value(snapshot).unwrap();
+    assert!(lines[1..].iter().all(|line| json(line)["files"]["a.txt"].get("delta").is_some()));
+    // They are read back from a disk.
+    let mut lines: Vec<Snapshot> = lines.iter().map(|line| serde_json::from_value(json(line)).unwrap()).collect();
+    let server = World::new(FIXTURE, Mode::Direct);
+    let missed = Missed { whole: Some(lines.remove(0)), later: lines.clone() };
+    server.workspace.take_in(missed).unwrap();
+    assert_eq!(json(&server.workspace.snapshot()), json(&world.workspace.snapshot()));
+    // Without the log before it, a delta is refused.
+    let error = World::new(FIXTURE, Mode::Direct).workspace.take_in(Missed { whole: None, later: lines }).unwrap_err();
+    assert!(error.to_string().contains("a.txt: the saved log is damaged: bad file without a log"), "{error}");
+}
+
+/// Keeps the size in bytes of each file of each save, and whether it is a delta.
+#[derive(Default)]
+struct Deltas(emend_llm::runtime::Mutex<Vec<(usize, bool)>>);
+
+impl SaveSnapshot for Deltas {
+    fn save(&self, changes: &Snapshot, _: &dyn Fn() -> Snapshot) -> Result<(), crate::environment::EnvError> {
+        let changes = serde_json::to_value(changes).unwrap();
+        let files = changes["files"].as_object().unwrap().values();
+        self.0.lock().extend(files.map(|file| (file.to_string().len(), file.get("delta").is_some())));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_log_that_was_saved_is_saved_again_as_a_delta() {
+    let deltas = Shared::new(Deltas::default());
+    let world = saving(Mode::Direct, &deltas);
+    let saved = || std::mem::take(&mut *deltas.0.lock());
+    let text = |word: &str| {
+        (0..500).map(|line| format!("{line} {}\n", if line == 250 { word } else { "x" })).collect::<String>()
+    };
+    world.agent("a.txt", Some(&text("a"))).unwrap();
+    assert!(matches!(saved()[..], [(5_000.., false)]));
+    for word in ["b", "c", "d"] {
+        world.agent("a.txt", Some(&text(word))).unwrap();
+        let saved = saved();
+        assert!(matches!(saved[..], [(..1_000, true)]), "{saved:?}");
+    }
+    world.user("a.txt", &text("mine"));
+    let saved = saved();
+    assert!(matches!(saved[..], [(..1_000, true)]), "{saved:?}");
 }
