@@ -31,6 +31,7 @@ mod rollback;
 #[cfg(not(target_family = "wasm"))]
 mod rollback_preview;
 mod runs;
+mod saved_entry;
 mod snapshot;
 mod state;
 mod steps;

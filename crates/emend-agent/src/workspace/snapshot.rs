@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-#[cfg(not(target_family = "wasm"))]
-use emend_edit::line_log::LogDelta;
-use emend_edit::line_log::{Action, HunkLimits, LineLog, LoadError, LogEntry, Origin, SavedLog};
+use emend_edit::line_log::{Action, LineLog, LoadError, LogEntry, Origin};
 use emend_edit::size::compact_sort::map_of;
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
+use super::saved_entry::SavedEntry;
 use super::state::{Entry, State, Workspace};
 #[cfg(not(target_family = "wasm"))]
 use super::steps::RepeatedRollback;
@@ -50,103 +49,6 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step: Option<Step>,
 }
-
-/// A file of a snapshot. It has a log, or else a delta for the log that was saved before.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct SavedEntry {
-    number: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    log: Option<SnapshotLog>,
-    /// A page saves whole logs.
-    #[cfg(not(target_family = "wasm"))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    delta: Option<LogDelta>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    moved_from: Option<FilePath>,
-    changed_at: u64,
-    /// With a delta, only those that were not saved before.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    marks: Vec<(u64, usize)>,
-}
-
-/// A whole log, in use or as it was read.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(into = "SavedLog", from = "SavedLog")]
-enum SnapshotLog {
-    InUse(LineLog),
-    Read(SavedLog),
-}
-
-impl From<SnapshotLog> for SavedLog {
-    fn from(log: SnapshotLog) -> Self {
-        match log {
-            SnapshotLog::InUse(log) => log.to_saved(),
-            SnapshotLog::Read(saved) => saved,
-        }
-    }
-}
-
-impl From<SavedLog> for SnapshotLog {
-    fn from(saved: SavedLog) -> Self {
-        Self::Read(saved)
-    }
-}
-
-impl SavedEntry {
-    /// Returns the entry of a file.
-    fn of(entry: Entry) -> Self {
-        // A process that opens the file next compares the log with the disk to see whether it waits for a save.
-        let Entry { number, log, moved_from, changed_at, marks, waits: _ } = entry;
-        Self {
-            number,
-            log: Some(SnapshotLog::InUse(log)),
-            #[cfg(not(target_family = "wasm"))]
-            delta: None,
-            moved_from,
-            changed_at,
-            marks,
-        }
-    }
-
-    /// Returns the file with its log.
-    fn into_entry(self, limits: HunkLimits) -> Result<Entry, LoadError> {
-        let Self { number, log, moved_from, changed_at, marks, .. } = self;
-        let mut log = match log {
-            Some(SnapshotLog::InUse(log)) => log,
-            Some(SnapshotLog::Read(saved)) => LineLog::from_saved(saved)?,
-            None => return Err(NO_LOG),
-        };
-        log.set_hunk_limits(limits);
-        Ok(Entry { number, log, moved_from, changed_at, marks, waits: false })
-    }
-
-    /// Replaces the log by its changes since `saved`, the entry as it was saved before. Returns the log.
-    #[cfg(not(target_family = "wasm"))]
-    fn shrink(&mut self, saved: &Entry) -> Option<LineLog> {
-        let Some(SnapshotLog::InUse(log)) = &self.log else { return None };
-        let delta = log.delta_since(&saved.log)?;
-        let marks = self.marks.strip_prefix(saved.marks.as_slice())?.to_vec();
-        (self.delta, self.marks) = (Some(delta), marks);
-        match self.log.take() {
-            Some(SnapshotLog::InUse(log)) => Some(log),
-            _ => None,
-        }
-    }
-
-    /// Puts this entry in the place of `saved`, which was saved before.
-    #[cfg(not(target_family = "wasm"))]
-    fn apply_to(mut self, saved: Option<Self>) -> Result<Self, LoadError> {
-        let Some(delta) = self.delta.take() else { return Ok(self) };
-        let saved = saved.ok_or(NO_LOG)?;
-        let mut log = SavedLog::from(saved.log.ok_or(NO_LOG)?);
-        log.apply(delta)?;
-        self.log = Some(SnapshotLog::Read(log));
-        self.marks = [saved.marks, self.marks].concat();
-        Ok(self)
-    }
-}
-
-const NO_LOG: LoadError = LoadError::Damaged { what: "file without a log" };
 
 /// Why a snapshot is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -268,10 +170,8 @@ impl InFlight {
     fn of(mut saved: Snapshot, mut logs: BTreeMap<FilePath, LineLog>, expected: &Expected<'_>, state: &State) -> Self {
         let file = |expected: &ExpectedLog<'_>| {
             let (path, mut entry) = saved.files.remove_entry(expected.path)?;
-            if let Some(log) = logs.remove(&path) {
-                let known = state.files.get(&path).map(|known| known.marks.clone());
-                entry.marks = [known.unwrap_or_default(), entry.marks].concat();
-                (entry.log, entry.delta) = (Some(SnapshotLog::InUse(log)), None);
+            if let Some((log, known)) = logs.remove(&path).zip(state.files.get(&path)) {
+                entry.regrow(log, known);
             }
             Some((path, entry))
         };

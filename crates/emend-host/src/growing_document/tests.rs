@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use emend_agent::environment::memory::{MemFs, Quota};
 use emend_agent::environment::{EnvError, ExecutionEnvironment};
@@ -118,6 +118,19 @@ fn a_document_whose_changes_outweigh_it_is_replaced() {
 }
 
 #[test]
+fn a_document_of_many_changes_is_replaced() {
+    let (_around, state, _) = open();
+    let document = GrowingDocument::new(Arc::clone(&state), "numbers");
+    let n_appended = |whole: &Numbers| {
+        document.replace(whole).unwrap();
+        (0..2_000).take_while(|&number| document.append(&numbers(&[("a", number)])).unwrap()).count()
+    };
+    assert_eq!(n_appended(&numbers(&[("a", 1)])), 1_000);
+    // Each change of a document of 4 MiB is applied to all of it.
+    assert_eq!(n_appended(&numbers(&[(&"x".repeat(4 << 20), 1)])), 511);
+}
+
+#[test]
 #[cfg(unix)]
 fn whole_and_changes_are_on_the_disk_when_the_call_returns() {
     let (_around, state, path) = open();
@@ -150,6 +163,56 @@ impl SaveSnapshot for Saver {
         lines.push((fs::metadata(&self.path).unwrap().len() as usize, serde_json::to_value(whole()).unwrap()));
         Ok(())
     }
+}
+
+/// Fails after a number of saves.
+struct Failing {
+    saver: Saver,
+    n_left: AtomicUsize,
+}
+
+impl SaveSnapshot for Failing {
+    fn save(&self, changes: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), EnvError> {
+        let fails = self.n_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_err();
+        self.saver.fails.store(fails, Ordering::Relaxed);
+        self.saver.save(changes, whole)
+    }
+}
+
+#[test]
+fn a_log_that_was_saved_for_a_failed_write_is_saved_again() {
+    let (_around, state, path) = open();
+    let document = GrowingDocument::new(Arc::clone(&state), "numbers");
+    let saver = Saver { document, path, fails: AtomicBool::new(false), lines: Mutex::default() };
+    let saver = Arc::new(Failing { saver, n_left: AtomicUsize::new(usize::MAX) });
+    let files = MemFs::from_fixture("//- a.txt\none\n").with_quota(Quota { bytes: Some(10), files: None });
+    let environment = Arc::new(files) as Arc<dyn ExecutionEnvironment>;
+    let workspace =
+        Workspace::new(environment, Mode::Staged, Arc::new(SystemClock)).with_saver(Arc::clone(&saver) as _);
+    let write = |texts: &[&str]| {
+        let (reads, cancel) = (ReadTracker::default(), CancelToken::new());
+        let run_id = workspace.begin_run();
+        let context =
+            WriteContext { run_id, call_id: "call", lease: None, may_write: true, reads: &reads, cancel: &cancel };
+        for text in texts {
+            let (path, text) = ("a.txt".to_owned(), Some((*text).to_owned()));
+            let file = FileWrite { path, text, moved_from: None, steps: Vec::new() };
+            let planned = |_: &emend_agent::workspace::Texts| Ok::<_, WorkspaceError>((vec![file], ()));
+            block_on(workspace.write(&context, &["a.txt".to_owned()], planned)).unwrap();
+        }
+    };
+    write(&["one\nan edit that is too large\n"]);
+    workspace.persist().unwrap();
+    // The log of the acceptance is saved, the disk is full, and so is that of the state.
+    saver.n_left.store(1, Ordering::Relaxed);
+    assert!(block_on(workspace.accept_all(None)).is_err());
+    assert_eq!(saver.n_left.load(Ordering::Relaxed), 0);
+    saver.n_left.store(usize::MAX, Ordering::Relaxed);
+    // A rejection changes no file.
+    block_on(workspace.reject_all(None)).unwrap();
+    workspace.persist().unwrap();
+    let loaded = GrowingDocument::new(state, "numbers").load(Snapshot::apply).unwrap().unwrap();
+    assert_eq!(serde_json::to_value(loaded).unwrap(), serde_json::to_value(workspace.snapshot()).unwrap());
 }
 
 #[derive(Clone, Debug)]
