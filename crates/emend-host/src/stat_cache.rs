@@ -24,7 +24,7 @@ struct Kept<T> {
     value: Arc<T>,
 }
 
-/// What changes with the content of a file, or the entries of a directory.
+/// Metadata that change with the content of a file, or the entries of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     file: (u64, u64),

@@ -10,8 +10,9 @@ use emend_edit::line_log::{ChangeId, Hunk, HunkQuery, Origin, Proposal, Proposed
 use serde::Serialize;
 
 use super::decisions::with_needed;
+use super::entry::Entry;
 use super::review::{pending, run_names};
-use super::state::{Entry, Workspace};
+use super::state::Workspace;
 use crate::environment::FilePath;
 
 /// The hunks of runs, decided ones included.

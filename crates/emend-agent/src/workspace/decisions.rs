@@ -10,9 +10,10 @@ use emend_edit::line_log::{
 #[cfg(not(target_family = "wasm"))]
 use emend_edit::line_log::{ChangeOp, LoggedChange};
 
+use super::entry::Entry;
 use super::error::WorkspaceError;
 use super::review::{Review, ReviewError, ReviewFile, ReviewHunk, n_pending, run_names};
-use super::state::{Entry, Workspace};
+use super::state::Workspace;
 use super::steps::{Step, StepKind};
 use crate::environment::FilePath;
 

@@ -10,6 +10,7 @@ mod bundle;
 mod command;
 mod context;
 mod decisions;
+mod entry;
 mod error;
 mod file_view;
 mod gate;
@@ -31,7 +32,6 @@ mod rollback;
 #[cfg(not(target_family = "wasm"))]
 mod rollback_preview;
 mod runs;
-mod saved_entry;
 mod snapshot;
 mod state;
 mod steps;

@@ -11,13 +11,13 @@ use emend_edit::size::compact_sort::set_of;
 #[cfg(not(target_family = "wasm"))]
 use super::decisions::reject_doubled;
 #[cfg(not(target_family = "wasm"))]
+use super::entry::Entry;
 use super::error::WorkspaceError;
 use super::review::{Review, ReviewError};
 #[cfg(not(target_family = "wasm"))]
 use super::runs::TextChange;
 use super::runs::{MAY_KEEP, RedoneRuns};
 #[cfg(not(target_family = "wasm"))]
-use super::state::Entry;
 use super::state::Workspace;
 #[cfg(not(target_family = "wasm"))]
 use super::steps::{Step, StepKind};

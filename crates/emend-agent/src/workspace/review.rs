@@ -6,8 +6,9 @@ use emend_edit::diff::{LineKind, word_spans};
 use emend_edit::line_log::{Hunk, HunkQuery, LineLog, Status};
 use serde::Serialize;
 
+use super::entry::Entry;
 use super::error::WorkspaceError;
-use super::state::{Entry, Workspace};
+use super::state::Workspace;
 use crate::environment::FilePath;
 use crate::error_code::Code;
 

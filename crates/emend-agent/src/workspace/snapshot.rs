@@ -7,9 +7,9 @@ use emend_edit::size::compact_sort::map_of;
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
 
+use super::entry::{Entry, SavedEntry};
 use super::error::WorkspaceError;
-use super::saved_entry::SavedEntry;
-use super::state::{Entry, State, Workspace};
+use super::state::{State, Workspace};
 #[cfg(not(target_family = "wasm"))]
 use super::steps::RepeatedRollback;
 use super::steps::{Step, StepKind};

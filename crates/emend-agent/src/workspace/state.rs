@@ -9,6 +9,7 @@ use emend_edit::text::decode_owned;
 use emend_llm::runtime::{Mutex, MutexGuard};
 use emend_llm::{Clock, Shared};
 
+use super::entry::Entry;
 use super::error::WorkspaceError;
 use super::kept_texts::KeptTexts;
 #[cfg(not(target_family = "wasm"))]
@@ -198,23 +199,6 @@ impl State {
         marks.push((self.revision, log.entries().len()));
         self.files.insert(path, Entry { number, log, moved_from, changed_at: self.revision, marks, waits });
     }
-}
-
-/// An edited file.
-#[derive(Clone)]
-pub(super) struct Entry {
-    /// Part of the hunk ids of this file.
-    pub(super) number: u64,
-    /// The log knows the content of the environment at the last read or write.
-    pub(super) log: LineLog,
-    /// The file that it was moved from, whose mode bits it gets when it reaches the disk.
-    pub(super) moved_from: Option<FilePath>,
-    /// Workspace revision of the last change.
-    pub(super) changed_at: u64,
-    /// The workspace revision and the number of entries of the log after each change.
-    pub(super) marks: Vec<(u64, usize)>,
-    /// Whether the text waits for [`Workspace::save`]: see [`Workspace::deferring_saves`].
-    pub(super) waits: bool,
 }
 
 impl Workspace {

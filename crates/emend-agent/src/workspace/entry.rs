@@ -1,12 +1,28 @@
-//! A file of a snapshot: its line log, whole or as the changes since it was saved.
+//! An edited file, and its form in a snapshot: the line log, whole or as the changes since it was saved.
 
 #[cfg(not(target_family = "wasm"))]
 use emend_edit::line_log::LogDelta;
 use emend_edit::line_log::{HunkLimits, LineLog, LoadError, SavedLog};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::state::Entry;
 use crate::environment::FilePath;
+
+/// An edited file.
+#[derive(Clone)]
+pub(super) struct Entry {
+    /// Part of the hunk ids of this file.
+    pub(super) number: u64,
+    /// The log knows the content of the environment at the last read or write.
+    pub(super) log: LineLog,
+    /// The file that it was moved from, whose mode bits it gets when it reaches the disk.
+    pub(super) moved_from: Option<FilePath>,
+    /// Workspace revision of the last change.
+    pub(super) changed_at: u64,
+    /// The workspace revision and the number of entries of the log after each change.
+    pub(super) marks: Vec<(u64, usize)>,
+    /// Whether the text waits for [`Workspace::save`](super::Workspace::save), as in a view that [defers saves](super::Workspace::deferring_saves).
+    pub(super) waits: bool,
+}
 
 /// A file of a snapshot. It has a log, or else a delta for the log that was saved before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
