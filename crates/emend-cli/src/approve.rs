@@ -453,9 +453,9 @@ mod tests {
         let settings = Settings::of_rules("write_file:.git/info/exclude", "", "write_file:.husky/**");
         assert_eq!(write(&settings, ".git/info/exclude"), Action::Allow);
         assert_eq!(write(&settings, ".git/config"), Action::Ask);
-        let obeyed = Obeyed::of_directories(&["data", "tools/hooks"]);
+        let (_project, obeyed) = Obeyed::with_hooks("tools/hooks");
         let own = Settings { obeyed, ..Settings::default() };
-        for path in ["data/config", "tools/hooks/pre-commit", "tools/hooks"] {
+        for path in ["tools/hooks/pre-commit", "tools/hooks"] {
             assert_eq!(write(&own, path), Action::Ask, "{path}");
         }
         assert_eq!(write(&own, "tools/a"), Action::Allow);

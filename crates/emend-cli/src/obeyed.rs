@@ -5,7 +5,7 @@ use std::path::Path;
 use emend_host::ObeyedFiles;
 
 /// Names of files and directories, in any directory and in upper or lower case. A directory stands for all that is in it.
-pub(crate) const NAMES: [&str; 84] = [
+pub(crate) const NAMES: [&str; 113] = [
     // The rules themselves, and what Emend keeps for an undo.
     ".emend.toml",
     ".config/emend",
@@ -30,6 +30,13 @@ pub(crate) const NAMES: [&str; 84] = [
     ".inputrc",
     ".config/fish",
     ".config/powershell",
+    ".config/nushell",
+    ".config/xonsh",
+    ".config/elvish",
+    ".elvish",
+    ".mkshrc",
+    ".bash_completion",
+    ".pam_environment",
     ".envrc",
     ".autoenv",
     ".autoenv.zsh",
@@ -38,12 +45,21 @@ pub(crate) const NAMES: [&str; 84] = [
     ".config/direnv",
     ".mise.toml",
     "mise.toml",
+    "mise.*.toml",
+    ".mise.*.toml",
+    ".mise",
+    ".config/mise",
+    ".autoenv_leave.zsh",
+    ".env.leave",
     // Programs that start with a session, and access from elsewhere.
     ".xprofile",
     ".xinitrc",
+    ".xsession",
+    ".xsessionrc",
     ".config/autostart",
     ".config/systemd",
     ".tmux.conf",
+    ".config/tmux",
     ".screenrc",
     ".ssh",
     // Version control and its hooks.
@@ -54,14 +70,22 @@ pub(crate) const NAMES: [&str; 84] = [
     ".gitattributes",
     ".hg",
     ".hgrc",
+    ".jj/config",
     ".jj/repo/config",
+    ".sl/config",
+    ".svn",
     ".jj/repo/config.toml",
     ".githooks",
     ".husky",
     ".pre-commit-config.yaml",
     "lefthook.*",
     ".lefthook.*",
+    ".lefthook",
     "lefthook-local.*",
+    ".overcommit.yml",
+    ".simple-git-hooks.json",
+    "captainhook.json",
+    "grumphp.yml",
     // Tasks and settings of editors.
     ".idea",
     ".run",
@@ -69,6 +93,10 @@ pub(crate) const NAMES: [&str; 84] = [
     ".vscode",
     "*.code-workspace",
     ".zed",
+    ".config/zed",
+    ".vscodium",
+    "*.sublime-project",
+    "*.sublime-build",
     ".theia",
     ".devcontainer",
     ".devcontainer.json",
@@ -86,6 +114,7 @@ pub(crate) const NAMES: [&str; 84] = [
     ".vs",
     ".emacs",
     ".emacs.d",
+    ".config/emacs",
     ".dir-locals.el",
     ".dir-locals-2.el",
     // Settings of other coding agents, which name programs to run.
@@ -100,39 +129,39 @@ pub(crate) const NAMES: [&str; 84] = [
 
 /// The files of one project that are protected because of its state.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Obeyed {
-    /// Directories in which git reads settings or hooks, besides `.git`.
-    pub(crate) directories: Vec<String>,
-    pub(crate) files: Option<ObeyedFiles>,
-}
+pub(crate) struct Obeyed(Option<ObeyedFiles>);
 
 impl Obeyed {
     /// Returns the files of the project in `root`, a directory of this machine.
     pub(crate) fn of(root: &Path) -> Self {
         let below = NAMES.iter().copied().filter(|name| name.contains('/')).collect();
-        Self { directories: emend_host::settings_directories(root), files: ObeyedFiles::of(root, is_known_name, below) }
+        Self(ObeyedFiles::of(root, is_known_name, below))
     }
 
     /// Returns whether programs run or obey the file at this path, because of its name or of the state of the project.
     pub(crate) fn contains(&self, path: &str) -> bool {
-        self.is_named(path) || self.is_of_project(path)
+        Self::is_named(path) || self.is_of_project(path)
     }
 
     /// Returns whether programs run or obey the file because of the state of the project.
     pub(crate) fn is_of_project(&self, path: &str) -> bool {
-        self.files.as_ref().is_some_and(|files| files.contains(path))
+        self.0.as_ref().is_some_and(|files| files.contains(path))
     }
 
     /// Returns whether the name of the file tells that programs run or obey it.
-    pub(crate) fn is_named(&self, path: &str) -> bool {
-        let path = path.to_ascii_lowercase();
-        let is_in = |directory: &String| Path::new(&path).starts_with(directory.to_ascii_lowercase());
-        self.directories.iter().any(is_in) || has_known_name(&path)
+    pub(crate) fn is_named(path: &str) -> bool {
+        has_known_name(&path.to_ascii_lowercase())
     }
 
+    /// Returns a project whose hooks are in this directory, and its files.
     #[cfg(test)]
-    pub(crate) fn of_directories(directories: &[&str]) -> Self {
-        Self { directories: directories.iter().map(|&directory| directory.to_owned()).collect(), files: None }
+    pub(crate) fn with_hooks(directory: &str) -> (tempfile::TempDir, Self) {
+        let project = tempfile::tempdir().expect("a directory for the project");
+        let settings = format!("[core]\nhooksPath = {directory}\n");
+        std::fs::create_dir(project.path().join(".git")).expect("a repository");
+        std::fs::write(project.path().join(".git/config"), settings).expect("settings");
+        let obeyed = Self::of(project.path());
+        (project, obeyed)
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn rule(more: &Obeyed) -> Rule {
 
 /// Returns whether the path is a protected file, or the pattern is about files in a protected directory.
 pub(crate) fn is_protected(path: &str, more: &Obeyed) -> bool {
-    more.is_named(path) || more.is_of_project(literal_part(path))
+    Obeyed::is_named(path) || more.is_of_project(literal_part(path))
 }
 
 /// Returns a path as it is, and of a pattern the directory in which all its files are.
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_pattern_names_a_protected_file_only_by_its_name() {
-        let hooks = Obeyed::of_directories(&["hooks"]);
+        let (_project, hooks) = Obeyed::with_hooks("hooks");
         // The npm package has the same rule, tested with the same patterns.
         let patterns: HashMap<String, Vec<String>> =
             serde_json::from_str(include_str!("../../../tests/protected/patterns.json")).expect("the file is JSON");

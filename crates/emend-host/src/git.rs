@@ -1,7 +1,7 @@
 //! Finds the repository of a directory, and reads its state for the system prompt by running git. Nothing here changes a
 //! repository.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -79,29 +79,6 @@ fn look(root: &Path, patience: Duration) -> Option<GitSnapshot> {
         let commits = commits.join().ok().flatten().unwrap_or_default();
         Some(parse(&status, &commits))
     })
-}
-
-/// Returns the directories of a project in which git reads settings or hooks, besides `.git`: relative to `root`, with `/`
-/// between the names.
-#[must_use]
-pub fn settings_directories(root: &Path) -> Vec<String> {
-    if root.join(".git").symlink_metadata().is_err() {
-        return Vec::new();
-    }
-    let Ok(root) = root.canonicalize() else { return Vec::new() };
-    let ask = |arguments: &[&str]| ask(&root, PATIENCE, &BTreeMap::new(), arguments);
-    let hooks = ask(&["config", "--path", "--get", "core.hooksPath"]);
-    let places = ask(&["rev-parse", "--git-dir", "--git-common-dir"]);
-    let named = hooks.iter().chain(&places).flat_map(|answer| answer.lines());
-    let below = named.filter_map(|place| {
-        let place = root.join(place);
-        // A directory for hooks may not exist yet.
-        let place = place.canonicalize().unwrap_or(place);
-        let place = place.strip_prefix(&root).ok()?;
-        let names: Option<Vec<&str>> = place.components().map(|part| part.as_os_str().to_str()).collect();
-        Some(names?.join("/")).filter(|place| !place.is_empty() && place != ".git")
-    });
-    below.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// A repository whose files belong to the project that names it.
@@ -402,21 +379,5 @@ mod tests {
         fs::remove_dir_all(&file).unwrap();
         assert!(git(&root, &["init"]) && git(&root, &["config", "core.worktree", secret.to_str().unwrap()]));
         assert_eq!(commits(&root), None, "files elsewhere");
-    }
-
-    #[test]
-    fn the_directories_of_settings_and_hooks_are_found() {
-        let around = TempDir::new().unwrap();
-        let root = around.path();
-        assert!(settings_directories(root).is_empty(), "no repository");
-        assert!(git(root, &["init"]));
-        assert!(settings_directories(root).is_empty());
-        assert!(git(root, &["config", "core.hooksPath", "tools/hooks"]));
-        assert_eq!(settings_directories(root), ["tools/hooks"]);
-        assert!(
-            git(root, &["config", "core.hooksPath", "/etc/hooks"])
-                && git(root, &["init", "--separate-git-dir", "data"])
-        );
-        assert_eq!(settings_directories(root), ["data"]);
     }
 }

@@ -4,7 +4,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// A setting. The subsection is left out.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     /// In lower case.
     pub(crate) section: String,
@@ -99,10 +99,13 @@ fn value(rest: &mut Peekable<Chars<'_>>) -> String {
 }
 
 /// Programs that run the file that their first argument names.
-const INTERPRETERS: [&str; 14] =
-    ["sh", "bash", "dash", "zsh", "ksh", "fish", "env", "exec", "node", "perl", "python", "python3", "ruby", "nohup"];
+const INTERPRETERS: [&str; 16] = [
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "env", "exec", "node", "perl", "python", "python3", "ruby", "nohup",
+    ".", "source",
+];
 
-/// Returns the paths of programs that a shell would run for this value: the first word of each of its commands.
+/// Returns the paths that a shell may run for this value: the words of its commands that have a directory, and the first
+/// argument of an interpreter. After `cd`, the words are also those of that directory.
 pub(crate) fn programs(value: &str) -> Vec<String> {
     let mut found = Vec::new();
     let value = value.trim();
@@ -113,24 +116,35 @@ pub(crate) fn programs(value: &str) -> Vec<String> {
     if value.contains('/') {
         found.push(value.to_owned());
     }
-    for command in value.split([';', '&', '|', '(', ')', '`', '{', '}', '\n']) {
-        let mut is_argument = false;
-        for word in command.split([' ', '\t', '\'', '"']).filter(|word| !word.is_empty()) {
+    let mut directory = None;
+    for command in value.split([';', '&', '|', '(', ')', '`', '{', '}', '<', '>', '\n']) {
+        let (mut is_argument, mut is_cd) = (false, false);
+        for word in command.split([' ', '\t', '\'', '"', '=']).filter(|word| !word.is_empty()) {
             let name = word.rsplit('/').next().unwrap_or(word);
-            if INTERPRETERS.contains(&name) {
-                is_argument = true;
-            } else if word.starts_with('-') || word.split('/').next().is_some_and(|start| start.contains('=')) {
-                // An option of an interpreter, or a variable.
-            } else {
-                // A program without a directory is found by PATH.
-                if is_argument || word.contains('/') {
-                    found.push(word.to_owned());
-                }
-                break;
+            if is_cd {
+                (directory, is_cd) = (Some(word.to_owned()), false);
+                continue;
             }
+            is_cd = matches!(word, "cd" | "pushd");
+            // A program without a directory is found by PATH.
+            if word.contains('/') || is_argument && !word.starts_with('-') {
+                let path = without_glob(word);
+                found.extend(directory.iter().map(|directory| format!("{directory}/{path}")));
+                // The start of `$(…)/a` or `${…}/a` is not known.
+                found.extend(path.strip_prefix('/').map(str::to_owned));
+                found.push(path.to_owned());
+                is_argument = false;
+            }
+            is_argument |= INTERPRETERS.contains(&name);
         }
     }
     found
+}
+
+/// Returns the path, or of a glob the directory of its files.
+fn without_glob(path: &str) -> &str {
+    let Some(at) = path.find(['*', '?', '[']) else { return path };
+    path[..at].rsplit_once('/').map_or(path, |(directory, _)| directory)
 }
 
 #[cfg(test)]
@@ -156,11 +170,23 @@ mod tests {
     fn the_programs_of_a_value_are_found() {
         for (value, expected) in [
             ("vim -f", &[][..]),
-            ("t/fs", &["t/fs", "t/fs"]),
-            ("'./a b' c", &["./a b", "'./a b' c", "./a"]),
-            ("X=1 sh -c 'a.sh 1' && ./b c/d", &["X=1 sh -c 'a.sh 1' && ./b c/d", "a.sh", "./b"]),
+            ("t/fs", &["t/fs"]),
+            ("'./a b' c", &["./a b"]),
+            ("X=1 sh -c 'a.sh 1' && ./b c/d", &["a.sh", "./b", "c/d"]),
+            ("\"$(git rev-parse --show-toplevel)/k/al\"", &["k/al"]),
+            ("${GIT_PREFIX:-.}/k/am", &["k/am"]),
+            ("cd k && ./af", &["k/./af"]),
+            ("cat k/ah|sh", &["k/ah"]),
+            (". k/ag", &["k/ag"]),
+            ("bash -lc \"source k/ao\"", &["k/ao"]),
+            ("k/az*.sh", &["k"]),
+            ("ssh -F k/ab", &["k/ab"]),
+            ("-c core.pager=k/ap log", &["k/ap"]),
+            ("python3 run.py x", &["run.py"]),
         ] {
-            assert_eq!(programs(value), expected, "{value}");
+            let found = programs(value);
+            assert!(expected.iter().all(|path| found.contains(&(*path).to_owned())), "{value}: {found:?}");
+            assert_eq!(found.is_empty(), expected.is_empty(), "{value}: {found:?}");
         }
     }
 }

@@ -34,10 +34,11 @@ mod store;
 mod test_support;
 mod transport;
 mod under_way;
+mod user_places;
 
 pub use clock::{OsRandom, SystemClock};
 pub use commit::{CommitError, Observer, Recovered, Step, StepKind};
-pub use git::{project_root, settings_directories};
+pub use git::project_root;
 pub use growing_document::GrowingDocument;
 #[cfg(unix)]
 pub use local::IndexFigures;

@@ -5,7 +5,7 @@
 //! so that a look costs little. Nothing here starts a process, waits for a pipe or fails: a file that cannot be read names
 //! nothing.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::git_settings::{Setting, parse, programs};
 use crate::stat_cache::StatCache;
+use crate::user_places::{UserDirectory, UserPlaces};
 
 /// Upper limit of a file of settings that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -20,6 +21,8 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const FILES_MAX: usize = 64;
 /// Upper limit of the number of links and directories in directories with known names that are looked at.
 const ENTRIES_MAX: usize = 4_000;
+/// Upper limit of the number of repositories that are looked at: a project has them as submodules.
+const REPOSITORIES_MAX: usize = 64;
 /// Upper limit of the number of links that lead to each other, as in Linux.
 const LINKS_MAX: usize = 40;
 
@@ -33,6 +36,7 @@ pub struct ObeyedFiles {
     entries: Arc<StatCache<Vec<Entry>>>,
     /// The settings in files.
     settings: Arc<StatCache<Vec<Setting>>>,
+    user: Arc<UserPlaces>,
 }
 
 /// A link, or a directory.
@@ -49,14 +53,32 @@ impl ObeyedFiles {
     /// names that have several parts, such as `.config/git`.
     #[must_use]
     pub fn of(root: &Path, is_known: fn(&str) -> bool, known_below: Vec<&'static str>) -> Option<Self> {
+        Self::with_user(root, is_known, known_below, UserPlaces::of_process())
+    }
+
+    fn with_user(
+        root: &Path,
+        is_known: fn(&str) -> bool,
+        known_below: Vec<&'static str>,
+        mut user: UserPlaces,
+    ) -> Option<Self> {
         let root = root.canonicalize().ok()?;
-        Some(Self { root, is_known, known_below, entries: Arc::default(), settings: Arc::default() })
+        user.directories.retain_mut(|directory| match directory.place.canonicalize() {
+            Ok(place) => {
+                directory.place = place;
+                true
+            }
+            Err(_) => false,
+        });
+        let (entries, settings, user) = (Arc::default(), Arc::default(), Arc::new(user));
+        Some(Self { root, is_known, known_below, entries, settings, user })
     }
 
     /// Returns whether programs run or obey the file at `path`: relative to the root, without `.`, `..` and links.
     #[must_use]
     pub fn contains(&self, path: &str) -> bool {
-        let mut look = Look { files: self, written: Path::new(path), is_found: false, n_entries: 0 };
+        let mut look = Look { files: self, written: Path::new(path), is_found: false, n_entries: 0, n_repositories: 0 };
+        look.user();
         if self.root.join(".git").symlink_metadata().is_err() {
             let above = self.root.ancestors().skip(1).find(|above| above.join(".git").symlink_metadata().is_ok());
             above.into_iter().for_each(|above| look.repository(above));
@@ -80,6 +102,7 @@ struct Look<'a> {
     written: &'a Path,
     is_found: bool,
     n_entries: usize,
+    n_repositories: usize,
 }
 
 impl Look<'_> {
@@ -120,6 +143,43 @@ impl Look<'_> {
         });
         // A root that is obeyed, as a directory of hooks is, makes only its own files programs.
         is_below && (n_parts > 0 || self.written.components().count() == 1)
+    }
+
+    /// Looks at the places of the user that lead into the project.
+    fn user(&mut self) {
+        let UserPlaces { directories, git_files, paths, commands, .. } = &*Arc::clone(&self.files.user);
+        for UserDirectory { place, prefix } in directories {
+            self.user_directory(place, prefix);
+        }
+        let root = self.files.root.clone();
+        let git_files = git_files.iter().map(|file| root.join(file));
+        let may_lead_here = |file: &PathBuf| {
+            file.starts_with(&root) || file.is_symlink() || file.parent().is_some_and(Path::is_symlink)
+        };
+        for path in git_files.filter(may_lead_here).chain(paths.iter().map(|path| root.join(path))) {
+            self.obeyed(&path);
+        }
+        for program in commands.iter().flat_map(|command| programs(command)) {
+            self.obeyed(&root.join(expanded(&program)));
+        }
+    }
+
+    /// Looks at the links with known names in a directory of the user, which stands for the path `prefix`.
+    fn user_directory(&mut self, directory: &Path, prefix: &str) {
+        let files = self.files;
+        let known = |name: &OsStr| {
+            let below = files.known_below.iter().filter_map(|known| known.strip_prefix(prefix));
+            below.filter(|known| name.eq_ignore_ascii_case(first_part(known))).collect::<Vec<_>>()
+        };
+        // Links of this directory, or all in it if it is in the project itself.
+        let is_inside = directory.starts_with(&files.root);
+        for Entry { name, is_link } in self.entries(directory).iter().filter(|entry| is_inside || entry.is_link) {
+            let is_known = prefix.is_empty() && name.to_str().is_some_and(files.is_known);
+            if *is_link && is_known {
+                self.obeyed(&directory.join(name));
+            }
+            known(name).into_iter().for_each(|known| self.obeyed(&directory.join(known)));
+        }
     }
 
     /// Looks at a directory above the written file.
@@ -170,6 +230,10 @@ impl Look<'_> {
 
     /// Looks at the repository whose files are in `top`, if there is one.
     fn repository(&mut self, top: &Path) {
+        self.n_repositories += 1;
+        if self.is_found || self.n_repositories > REPOSITORIES_MAX {
+            return;
+        }
         let git = top.join(".git");
         let Ok(metadata) = git.metadata() else { return };
         let own = match metadata.is_dir() {
@@ -188,12 +252,27 @@ impl Look<'_> {
                 self.links_in(&directory.join(part), 1);
             }
         }
-        self.settings(top, &own, vec![common.join("config"), own.join("config.worktree")]);
+        self.settings(top, &own, &[common.join("config"), own.join("config.worktree")]);
+        // Worktrees and submodules have hooks and settings of their own, which may be anywhere in the project.
+        let worktrees = common.join("worktrees");
+        for Entry { name, is_link } in self.entries(&worktrees).iter() {
+            let own = worktrees.join(name);
+            let top = read(&own.join("gitdir")).and_then(|file| Some(Path::new(file.trim()).parent()?.to_owned()));
+            if let Some(top) = top.filter(|_| !is_link) {
+                self.settings(&top, &own, &[common.join("config"), own.join("config.worktree")]);
+            }
+        }
+        let modules = top.join(".gitmodules");
+        let modules = self.files.settings.get(&modules, || parse(&read(&modules).unwrap_or_default()));
+        let paths = modules.iter().filter(|found| found.section == "submodule" && found.name == "path");
+        paths.for_each(|found| self.repository(&top.join(&found.value)));
     }
 
     /// Looks at the settings in these files, and in those that they include under any condition.
-    fn settings(&mut self, top: &Path, own: &Path, mut files: Vec<PathBuf>) {
-        let mut settings = Vec::new();
+    fn settings(&mut self, top: &Path, own: &Path, of_repository: &[PathBuf]) {
+        let user = Arc::clone(&self.files.user);
+        let mut files = [user.git_files.as_slice(), of_repository].concat();
+        let mut settings = vec![Arc::new(user.git_settings.clone())];
         let mut at = 0;
         while at < files.len().min(FILES_MAX) {
             let file = &files[at];
@@ -247,7 +326,8 @@ fn names_path(section: &str, name: &str) -> bool {
 /// Returns the command in the value of a setting, if git runs it.
 fn command<'a>(section: &str, name: &str, value: &'a str) -> Option<&'a str> {
     match (section, name) {
-        ("alias", _) => value.strip_prefix('!'),
+        // A command, or options of git with settings.
+        ("alias", _) => value.strip_prefix('!').or_else(|| value.starts_with('-').then_some(value)),
         ("credential", "helper") => Some(value.strip_prefix('!').unwrap_or(value)),
         ("core", "fsmonitor" | "sshcommand" | "editor" | "pager" | "askpass" | "gitproxy" | "alternaterefscommand")
         | ("pager", _)
@@ -262,23 +342,56 @@ fn command<'a>(section: &str, name: &str, value: &'a str) -> Option<&'a str> {
         | ("trailer", "command" | "cmd")
         | ("sendemail", "sendmailcmd" | "tocmd" | "cccmd" | "headercmd" | "smtpserver")
         | ("remote", "uploadpack" | "receivepack" | "vcs")
-        | ("uploadpack", "packobjectshook") => Some(value),
+        | ("uploadpack", "packobjectshook")
+        | ("gc", "recentobjectshook")
+        | ("imap", "tunnel")
+        | ("tar" | "hook", "command")
+        | ("guitool", "cmd") => Some(value),
+        // Another program carries the traffic.
+        ("remote", "url" | "pushurl") => value.strip_prefix("ext::"),
         // An update of a submodule, or its command.
         ("submodule", "update") => value.strip_prefix('!'),
         _ => None,
     }
 }
 
-/// Returns whether git takes this directory for a repository, or for the part of one that belongs to a worktree.
+/// Returns whether git takes this directory for a repository, for the part of one that belongs to a worktree, or would take
+/// it for one if the empty directories were there, which git itself does not keep.
 fn is_git_directory(directory: &Path) -> bool {
+    let head = directory.join("HEAD");
     let has = |name: &str| directory.join(name).symlink_metadata().is_ok();
-    has("HEAD") && (has("objects") && has("refs") || has("commondir"))
+    has("HEAD") && (has("objects") && has("refs") || has("commondir") || is_head(&head))
 }
 
-/// Returns the path with the user's directory in the place of `~`.
+/// Returns whether a file names a branch or a commit, as the file `HEAD` of a repository does.
+fn is_head(file: &Path) -> bool {
+    let is_branch = |target: PathBuf| target.starts_with("refs");
+    file.read_link().is_ok_and(is_branch) || read(file).is_some_and(|text| names_commit(&text))
+}
+
+fn names_commit(text: &str) -> bool {
+    let text = text.trim();
+    let is_hash = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash || text.strip_prefix("ref:").is_some_and(|branch| branch.trim_start().starts_with("refs/"))
+}
+
+/// Returns the path with a user's directory in the place of `~` or `~name`, and git's in the place of `%(prefix)`.
 fn expanded(path: &str) -> PathBuf {
-    let home = path.strip_prefix("~/").and_then(|below| Some(std::env::home_dir()?.join(below)));
-    home.unwrap_or_else(|| PathBuf::from(path))
+    let of_tilde = |rest: &str| {
+        let (user, below) = rest.split_once('/')?;
+        Some(if user.is_empty() { std::env::home_dir()? } else { home_of(user)? }.join(below))
+    };
+    if let Some(below) = path.strip_prefix("%(prefix)/") {
+        return Path::new("/usr").join(below);
+    }
+    path.strip_prefix('~').and_then(of_tilde).unwrap_or_else(|| PathBuf::from(path))
+}
+
+/// Returns the directory of a user in the list of users, if there is one.
+fn home_of(user: &str) -> Option<PathBuf> {
+    let users = read(Path::new("/etc/passwd"))?;
+    let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields[0] == user)?;
+    fields.get(5).map(PathBuf::from)
 }
 
 /// Returns the text of a regular file of a moderate size.
@@ -384,5 +497,146 @@ mod tests {
         symlink("../a", root.join("b/hooks")).unwrap();
         assert!(files.contains("a/tool.sh"));
         check(true);
+    }
+
+    /// A project and a user's directory beside it.
+    struct Around {
+        folder: TempDir,
+        variables: Vec<(&'static str, String)>,
+    }
+
+    impl Around {
+        fn new() -> Self {
+            let around = Self { folder: TempDir::new().unwrap(), variables: Vec::new() };
+            for directory in ["home", "project"] {
+                fs::create_dir(around.path(directory)).unwrap();
+            }
+            around
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().canonicalize().unwrap().join(name)
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+            fs::write(self.path(name), text).unwrap();
+        }
+
+        fn link(&self, name: &str, target: &str) {
+            fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+            symlink(self.path(target), self.path(name)).unwrap();
+        }
+
+        fn files(&self) -> ObeyedFiles {
+            let variable = |name: &str| self.variables.iter().find(|(other, _)| *other == name);
+            let user = UserPlaces::of(Some(&self.path("home")), |name| variable(name).map(|(_, value)| value.clone()));
+            let is_known = |name: &str| matches!(name, ".bashrc" | ".vscode");
+            let below = vec![".config/emend", ".config/nvim", ".local/state/emend"];
+            ObeyedFiles::with_user(&self.path("project"), is_known, below, user).unwrap()
+        }
+
+        #[track_caller]
+        fn check(&self, obeyed: &[&str], others: &[&str]) {
+            let files = self.files();
+            for path in obeyed {
+                assert!(files.contains(path), "{path}");
+            }
+            for path in others {
+                assert!(!files.contains(path), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn settings_of_the_user_are_read_at_each_look() {
+        let around = Around::new();
+        fs::create_dir(around.path("project/.git")).unwrap();
+        let files = around.files();
+        for path in ["gh/pre-commit", "x/fsm", "conf/common"] {
+            assert!(!files.contains(path), "{path}");
+        }
+        around.write(
+            "home/.gitconfig",
+            "[core]\nhooksPath = gh\nfsmonitor = x/fsm\n[include]\npath = ../project/conf/common\n",
+        );
+        for path in ["gh/pre-commit", "x/fsm", "conf/common"] {
+            assert!(files.contains(path), "{path}");
+        }
+        assert!(!files.contains("x/a"));
+    }
+
+    #[test]
+    fn files_to_which_links_of_the_user_lead_are_obeyed() {
+        let around = Around::new();
+        around.link("home/.gitconfig", "project/gitconfig");
+        around.link("home/.bashrc", "project/shell/bashrc");
+        around.link("home/.config/nvim", "project/editor");
+        around.link("home/notes", "project/notes");
+        around.check(&["gitconfig", "shell/bashrc", "editor/init.lua"], &["notes", "shell/a", "a"]);
+    }
+
+    #[test]
+    fn settings_of_the_agent_in_the_project_are_obeyed_under_any_name() {
+        let mut around = Around::new();
+        around.link("home/.config/emend", "project/emd");
+        around.check(&["emd/config.toml"], &["emend/config.toml"]);
+        around.write("project/own/emend/config.toml", "");
+        around.write("project/kept/emend/x", "");
+        for (name, directory) in [("XDG_CONFIG_HOME", "project/own"), ("XDG_STATE_HOME", "project/kept")] {
+            around.variables.push((name, around.path(directory).to_str().unwrap().to_owned()));
+        }
+        around.check(&["own/emend/config.toml", "kept/emend/x"], &["own/a", "kept/a"]);
+    }
+
+    #[test]
+    fn programs_in_variables_are_obeyed() {
+        let mut around = Around::new();
+        around.variables = vec![
+            ("GIT_SSH_COMMAND", "ssh -F k/conf".to_owned()),
+            ("BASH_ENV", "k/env".to_owned()),
+            ("GIT_CONFIG_GLOBAL", "k/global".to_owned()),
+        ];
+        around.check(&["k/conf", "k/env", "k/global"], &["k/a"]);
+    }
+
+    #[test]
+    fn hooks_of_worktrees_and_submodules_are_obeyed() {
+        let around = Around::new();
+        around.write("project/.git/worktrees/wt/gitdir", &format!("{}\n", around.path("project/wt/.git").display()));
+        around.write("project/.git/worktrees/wt/config.worktree", "[core]\nhooksPath = ../hk\n");
+        around.write("project/.gitmodules", "[submodule \"s\"]\npath = s\n[submodule \"t\"]\npath = ../outside\n");
+        around.write("project/s/.git", "gitdir: ../.git/modules/s\n");
+        around.write("project/.git/modules/s/config", "[core]\nhooksPath = ../t/s\n");
+        around.check(&["hk/pre-commit", "t/s/pre-commit"], &["t/a", "s/a", "wt/a"]);
+    }
+
+    #[test]
+    fn a_directory_with_a_head_is_a_repository_that_lacks_empty_directories() {
+        let around = Around::new();
+        let hash = "0123456789abcdef0123456789abcdef01234567";
+        for (name, head) in [("a", "ref: refs/heads/main\n"), ("b", hash), ("c", "a chapter\n"), ("d", &hash[1..])] {
+            around.write(&format!("project/{name}/HEAD"), head);
+        }
+        symlink("refs/heads/main", around.path("project/d/HEAD2")).unwrap();
+        fs::create_dir(around.path("project/e")).unwrap();
+        symlink("refs/heads/main", around.path("project/e/HEAD")).unwrap();
+        around.check(&["a/config", "b/hooks/x", "e/config"], &["c/config", "d/config"]);
+    }
+
+    #[test]
+    fn more_settings_name_programs() {
+        let around = Around::new();
+        let settings = "[core]\nhooksPath = ~root/../tmp/none\nattributesFile = %(prefix)/x\n[tar \"z\"]\ncommand = k/rc\n\
+                        [gc]\nrecentObjectsHook = k/gc\n[imap]\ntunnel = k/im\n[guitool \"x\"]\ncmd = k/gui\n\
+                        [hook \"x\"]\ncommand = k/hook\n[remote \"o\"]\nurl = ext::sh k/ac\n\
+                        [alias]\na = \"!cd k && ./af\"\nb = -c core.pager=k/ap log\nc = k/none\n";
+        around.write("project/.git/config", settings);
+        let obeyed = ["k/rc", "k/gc", "k/im", "k/gui", "k/hook", "k/ac", "k/af", "k/ap"];
+        around.check(&obeyed, &["k/none", "k/a"]);
+        assert_eq!(expanded("%(prefix)/a"), Path::new("/usr/a"));
+        #[cfg(target_os = "linux")]
+        assert_eq!(expanded("~root/a"), Path::new("/root/a"));
+        assert_eq!(expanded("~nobody-of-this-name/a"), Path::new("~nobody-of-this-name/a"));
     }
 }

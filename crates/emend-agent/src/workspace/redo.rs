@@ -12,12 +12,12 @@ use emend_edit::size::compact_sort::set_of;
 use super::decisions::reject_doubled;
 #[cfg(not(target_family = "wasm"))]
 use super::entry::Entry;
+#[cfg(not(target_family = "wasm"))]
 use super::error::WorkspaceError;
 use super::review::{Review, ReviewError};
 #[cfg(not(target_family = "wasm"))]
 use super::runs::TextChange;
 use super::runs::{MAY_KEEP, RedoneRuns};
-#[cfg(not(target_family = "wasm"))]
 use super::state::Workspace;
 #[cfg(not(target_family = "wasm"))]
 use super::steps::{Step, StepKind};

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use emend_edit::line_log::{Action, LineLog, LoadError, LogEntry, Origin};
+#[cfg(not(target_family = "wasm"))]
+use emend_edit::line_log::LoadError;
+use emend_edit::line_log::{Action, HunkLimits, LineLog, LogEntry, Origin};
 use emend_edit::size::compact_sort::map_of;
 use emend_llm::{BoxFuture, MaybeSend, MaybeSync, Shared};
 use serde::{Deserialize, Serialize};
@@ -19,8 +21,8 @@ use crate::environment::{EnvError, FilePath};
 #[cfg(not(target_family = "wasm"))]
 use crate::environment::{FileKeeper, KeptInterrupted};
 
-/// Version of the format. A later one is rejected.
-const VERSION: u32 = 2;
+/// Version of the format. A later one is rejected. A page writes no deltas, and so the first version.
+const VERSION: u32 = if cfg!(target_family = "wasm") { VERSION_MIN } else { 2 };
 /// The oldest version that is read. It has no deltas.
 const VERSION_MIN: u32 = 1;
 
@@ -62,6 +64,7 @@ pub enum SnapshotError {
         found: u32,
     },
     /// A log contradicts itself, or a delta does not fit the log before it.
+    #[cfg(not(target_family = "wasm"))]
     #[error("the saved review of {path}: {source}")]
     Log {
         /// The file.
@@ -228,24 +231,54 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`SnapshotError::Version`] for changes that a later version wrote, [`SnapshotError::Log`] for those of another
-    /// snapshot. This snapshot is unusable then.
+    /// [`SnapshotError`] for changes that a later version wrote, or those of another snapshot. This snapshot is unusable
+    /// then.
+    #[cfg(not(target_family = "wasm"))]
     pub fn apply(&mut self, changes: Self) -> Result<(), SnapshotError> {
         SnapshotError::ensure_version(changes.version)?;
         let mut files = std::mem::take(&mut self.files);
-        #[cfg(not(target_family = "wasm"))]
-        let changes = Self { canvas: changes.canvas.clone().or(self.canvas.take()), ..changes };
-        *self = changes;
-        #[cfg(not(target_family = "wasm"))]
+        *self = Self { canvas: changes.canvas.clone().or(self.canvas.take()), ..changes };
         for (path, entry) in std::mem::take(&mut self.files) {
             let failed = |source| SnapshotError::Log { path: path.clone(), source };
             let entry = entry.apply_to(files.remove(&path)).map_err(failed)?;
             files.insert(path, entry);
         }
-        #[cfg(target_family = "wasm")]
+        self.files = files;
+        Ok(())
+    }
+
+    /// Applies later changes: their files replace those of the same path. Changes of another version are refused when the
+    /// snapshot is restored.
+    ///
+    /// # Errors
+    ///
+    /// None: a page has no deltas.
+    #[cfg(target_family = "wasm")]
+    pub fn apply(&mut self, changes: Self) -> Result<(), std::convert::Infallible> {
+        let mut files = std::mem::take(&mut self.files);
+        *self = changes;
         files.append(&mut self.files);
         self.files = files;
         Ok(())
+    }
+
+    /// Returns the files with their logs.
+    #[cfg(not(target_family = "wasm"))]
+    fn entries(
+        files: BTreeMap<FilePath, SavedEntry>,
+        limits: HunkLimits,
+    ) -> Result<Vec<(FilePath, Entry)>, SnapshotError> {
+        let entry = |(path, saved): (FilePath, SavedEntry)| match saved.into_entry(limits) {
+            Ok(entry) => Ok((path, entry)),
+            Err(source) => Err(SnapshotError::Log { path, source }),
+        };
+        files.into_iter().map(entry).collect()
+    }
+
+    /// Returns the files with their logs.
+    #[cfg(target_family = "wasm")]
+    fn entries(files: BTreeMap<FilePath, SavedEntry>, limits: HunkLimits) -> impl Iterator<Item = (FilePath, Entry)> {
+        files.into_iter().map(move |(path, saved)| (path, saved.into_entry(limits)))
     }
 
     /// Replaces logs by their changes since they were saved. Returns those logs.
@@ -497,12 +530,8 @@ impl Workspace {
     pub fn restore(&self, snapshot: Snapshot) -> Result<(), SnapshotError> {
         SnapshotError::ensure_version(snapshot.version)?;
         let mut state = self.state();
-        let limits = state.hunk_limits;
-        let entry = |(path, saved): (FilePath, SavedEntry)| match saved.into_entry(limits) {
-            Ok(entry) => Ok((path, entry)),
-            Err(source) => Err(SnapshotError::Log { path, source }),
-        };
-        let files = snapshot.files.into_iter().map(entry).collect::<Result<Vec<_>, _>>()?;
+        #[cfg(not(target_family = "wasm"))]
+        let files = Snapshot::entries(snapshot.files, state.hunk_limits)?;
         state.revision = snapshot.revision;
         state.saved_revision = snapshot.revision;
         state.run = snapshot.run;
@@ -515,6 +544,8 @@ impl Workspace {
         }
         state.expected = snapshot.expected;
         state.expected_step = snapshot.step;
+        #[cfg(target_family = "wasm")]
+        let files = Snapshot::entries(snapshot.files, state.hunk_limits);
         state.files = map_of(files);
         state.saved.clear();
         Ok(())
@@ -523,14 +554,21 @@ impl Workspace {
     /// Takes in changes that other processes have saved. Their logs count as saved.
     pub(super) fn take_in(&self, missed: Missed) -> Result<(), WorkspaceError> {
         let failed = |error: SnapshotError| WorkspaceError::Internal { reason: error.to_string() };
-        let Missed { whole, mut later } = missed;
+        let Missed { whole, later } = missed;
         #[cfg(not(target_family = "wasm"))]
         if let Some(canvas) = whole.iter().chain(&later).rev().find_map(|saved| saved.canvas.clone()) {
             self.canvas.take_in(canvas);
         }
-        if let Some(mut whole) = whole {
-            // A process that had the root for itself has saved deltas.
-            later.drain(..).try_for_each(|changes| whole.apply(changes)).map_err(failed)?;
+        // A process that had the root for itself has saved deltas.
+        #[cfg(not(target_family = "wasm"))]
+        let (whole, later) = match whole {
+            Some(mut whole) => {
+                later.into_iter().try_for_each(|changes| whole.apply(changes)).map_err(failed)?;
+                (Some(whole), Vec::new())
+            }
+            None => (None, later),
+        };
+        if let Some(whole) = whole {
             self.restore(whole).map_err(failed)?;
             self.keep_waiting();
             let mut state = self.state();
@@ -552,9 +590,10 @@ impl Workspace {
             }
             state.expected = changes.expected;
             state.expected_step = changes.step;
-            for (path, saved) in changes.files {
-                let entry = saved.into_entry(state.hunk_limits);
-                let mut entry = entry.map_err(|source| failed(SnapshotError::Log { path: path.clone(), source }))?;
+            let files = Snapshot::entries(changes.files, state.hunk_limits);
+            #[cfg(not(target_family = "wasm"))]
+            let files = files.map_err(failed)?;
+            for (path, mut entry) in files {
                 state.saved.insert(path.clone(), Some(entry.changed_at));
                 entry.waits = !entry.log.is_disk_saved();
                 state.files.insert(path, entry);

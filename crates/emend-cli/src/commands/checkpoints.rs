@@ -352,12 +352,13 @@ async fn kept_texts(project: &Project, paths: &[FilePath]) -> Vec<String> {
         lines.push(match obstacle(project, path).await {
             Some(obstacle) => format!("kept {}: {obstacle}", shown(path)),
             None if is_directory(project, path).await => {
-                format!("did not restore your edits in the file {}: a directory is in its place", shown(path))
+                format!("did not restore {}: a directory is in its place", shown(path))
             }
-            None if project.workspace.saved_text(path.as_str()).await.is_ok() => {
-                format!("kept your later edits in {}", shown(path))
-            }
-            None => format!("kept {}: it {NOT_READABLE}", shown(path)),
+            None => match project.workspace.saved_text(path.as_str()).await {
+                Ok(Some(_)) => format!("kept your later edits in {}", shown(path)),
+                Ok(None) => format!("did not restore {}: it was deleted or moved since", shown(path)),
+                Err(_) => format!("kept {}: it {NOT_READABLE}", shown(path)),
+            },
         });
     }
     lines

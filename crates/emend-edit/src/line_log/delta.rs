@@ -13,7 +13,6 @@ use crate::line_log::history::LogEntry;
 use crate::line_log::log::{ChangeState, LineLog};
 use crate::line_log::save::{
     LoadError, SavedChange, SavedDisk, SavedIncarnation, SavedLine, SavedLog, SavedWrite, VERSION, ensure,
-    ensure_version,
 };
 use crate::line_log::types::{BASE, ChangeIx, CheckpointId};
 
@@ -167,6 +166,21 @@ impl LineLog {
 }
 
 impl SavedLog {
+    /// Returns the saved form of a log.
+    #[must_use]
+    pub fn of(log: &LineLog) -> Self {
+        log.to_saved()
+    }
+
+    /// Returns the log.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::Version`] if a later version saved it, [`LoadError::Damaged`] if it contradicts itself.
+    pub fn into_log(self) -> Result<LineLog, LoadError> {
+        LineLog::from_saved(self)
+    }
+
     /// Applies the changes that [`LineLog::delta_since`] returned for the state that this is the saved form of.
     ///
     /// # Errors
@@ -174,7 +188,9 @@ impl SavedLog {
     /// [`LoadError::Damaged`] if the delta is of another state, [`LoadError::Version`] if a later version wrote it. This
     /// log is unusable then.
     pub fn apply(&mut self, delta: LogDelta) -> Result<(), LoadError> {
-        ensure_version(delta.version)?;
+        if delta.version != VERSION {
+            return Err(LoadError::Version { found: delta.version });
+        }
         ensure(delta.from == self.revision, "revision of a delta")?;
         let on_disk = self.lines_on_disk()?;
         let mut earlier = mem::take(&mut self.lines).into_iter().zip(on_disk);

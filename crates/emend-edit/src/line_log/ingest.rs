@@ -19,14 +19,16 @@ use crate::line_log::types::{ChangeId, ChangeIx, ChangeMeta, ChangeOp, Origin, S
 use crate::size::compact_sort::set_of;
 use crate::text::{first_eol, split_eol, split_lines};
 
-/// Returns the number of lines that only one of two texts has, wherever they are.
+/// Returns the number of lines that only one of two texts has, wherever they are. A file and no file differ by as much as a
+/// changed line: an edited file is more like the file before a deletion than like no file.
 #[cfg(any(not(target_family = "wasm"), test))]
 fn n_other_lines(left: Option<&str>, right: Option<&str>) -> usize {
     let mut counts: BTreeMap<&str, isize> = BTreeMap::new();
     for (text, sign) in [(left, 1), (right, -1)] {
         text.into_iter().flat_map(str::lines).for_each(|line| *counts.entry(line).or_default() += sign);
     }
-    counts.values().map(|count| count.unsigned_abs()).sum()
+    let n_lines: usize = counts.values().map(|count| count.unsigned_abs()).sum();
+    n_lines + if left.is_some() == right.is_some() { 0 } else { 2 }
 }
 
 impl LineLog {

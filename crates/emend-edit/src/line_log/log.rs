@@ -455,6 +455,7 @@ impl LineLog {
 
 impl ChangeState {
     /// Returns whether the saved forms are equal. The rest is derived from other changes.
+    #[cfg(any(not(target_family = "wasm"), test))]
     pub(super) fn is_saved_as(&self, other: &Self) -> bool {
         let saved = |change: &Self| (change.write, change.status, change.parent, change.starts_hunk);
         saved(self) == saved(other) && self.op == other.op && self.deps == other.deps && self.parts == other.parts

@@ -24,6 +24,7 @@
 
 mod contested;
 mod decide;
+#[cfg(any(not(target_family = "wasm"), test))]
 mod delta;
 mod dependencies;
 mod history;
@@ -46,6 +47,7 @@ mod undo;
 #[cfg(test)]
 mod tests;
 
+#[cfg(any(not(target_family = "wasm"), test))]
 pub use delta::LogDelta;
 pub use history::{Action, LogEntry, StatusChange};
 pub use hunk_size::{HUNK_BYTES_MAX, HUNK_LINES_MAX, HunkLimits};

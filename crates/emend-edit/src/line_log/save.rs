@@ -49,7 +49,7 @@ impl LoadError {
     }
 }
 
-/// A log in the form in which it is saved: see [`LineLog::to_saved`].
+/// A log in the form in which it is saved.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SavedLog {
     version: u32,
@@ -123,9 +123,7 @@ impl<'de> Deserialize<'de> for LineLog {
 }
 
 impl LineLog {
-    /// Returns the log in the form in which it is saved.
-    #[must_use]
-    pub fn to_saved(&self) -> SavedLog {
+    pub(super) fn to_saved(&self) -> SavedLog {
         let order: Vec<TokenIx> = self.sequence.iter().collect();
         let line = |&token: &TokenIx| {
             let state = self.sequence.token(token);
@@ -155,13 +153,10 @@ impl LineLog {
         }
     }
 
-    /// Returns the log that [`to_saved`](Self::to_saved) returned or that was read from a disk.
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError::Version`] and [`LoadError::Damaged`].
-    pub fn from_saved(saved: SavedLog) -> Result<Self, LoadError> {
-        ensure_version(saved.version)?;
+    pub(super) fn from_saved(saved: SavedLog) -> Result<Self, LoadError> {
+        if saved.version != VERSION {
+            return Err(LoadError::Version { found: saved.version });
+        }
         let counters = [saved.revision, saved.id_offset, saved.n_dropped, saved.next_checkpoint];
         ensure(counters.iter().all(|&counter| counter <= COUNTER_MAX), "counter")?;
         ensure(saved.eol.as_deref().is_none_or(|eol| matches!(eol, "\n" | "\r\n" | "\r")), "line ending")?;
@@ -318,10 +313,6 @@ impl SavedChange {
             starts_hunk: change.starts_hunk,
         }
     }
-}
-
-pub(super) fn ensure_version(found: u32) -> Result<(), LoadError> {
-    if found == VERSION { Ok(()) } else { Err(LoadError::Version { found }) }
 }
 
 pub(super) fn ensure(holds: bool, what: &'static str) -> Result<(), LoadError> {

@@ -7,7 +7,9 @@
 use std::ops::Range;
 
 use crate::line_log::types::{BASE, ChangeIx};
-use crate::text::{line_ends, same_bytes};
+use crate::text::line_ends;
+#[cfg(any(not(target_family = "wasm"), test))]
+use crate::text::same_bytes;
 
 /// Index of a token in the arena, in order of creation.
 pub(super) type TokenIx = u32;
@@ -261,6 +263,7 @@ impl Sequence {
     }
 
     /// Returns whether all tokens of `before` are tokens with the same text here.
+    #[cfg(any(not(target_family = "wasm"), test))]
     pub(super) fn continues(&self, before: &Self) -> bool {
         let is_same = |(token, earlier): (&Token, &Token)| (token.start, token.end) == (earlier.start, earlier.end);
         let text = self.text.as_bytes().get(..before.text.len());

@@ -251,3 +251,24 @@ fn an_edit_before_the_users_text_in_the_place_of_a_hunk_is_undone_after_it() {
         check_texts(&log, "my A\nb\nmine\n", "my A\nb\nmine\n");
     }
 }
+
+#[test]
+fn an_edited_file_is_one_whose_deletion_did_not_reach_the_disk() {
+    let check = |made: &str, found: &str, is_deleted: bool| {
+        let mut log = LineLog::new(None);
+        let ids = log.write(Origin::Agent, meta("make"), made, Status::Accepted);
+        log.mark_saved();
+        log.rollback(&ids, DependentsPolicy::WithDependents, Origin::User, 1).unwrap();
+        log.mark_saved();
+        log.after_crash(Some(found), meta("disk"));
+        assert_eq!(log.visible_text().as_deref(), Some(found), "{found:?}");
+        let status = log.change(ids[0]).map(|change| change.status);
+        assert_eq!(status, Some(if is_deleted { Status::RolledBack } else { Status::Accepted }), "{found:?}");
+    };
+    check("new\nsecond\n", "mine new\nsecond\n", false);
+    check("new\n", "mine new\n", false);
+    check("new\nsecond\n", "new\nsecond\nmine\n", false);
+    // Another file.
+    check("new\nsecond\n", "mine\n", true);
+    check("one\ntwo\nthree\n", "a\nb\nc\n", true);
+}

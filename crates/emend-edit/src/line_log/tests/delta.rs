@@ -14,7 +14,7 @@ use super::{meta, propose, type_in};
 use crate::line_log::{LineLog, LoadError, LogDelta, Origin, SavedLog, Status};
 
 fn json_of(log: &LineLog) -> Value {
-    serde_json::to_value(log.to_saved()).unwrap()
+    serde_json::to_value(SavedLog::of(log)).unwrap()
 }
 
 /// Returns a delta as it is read from a disk.
@@ -27,7 +27,7 @@ fn a_saved_log_grows_by_deltas() {
     let (n_saves, n_deltas) = (Cell::new(0), Cell::new(0));
     check((history(), vec(any::<bool>(), 12), any::<bool>()), |((base, steps), saves, loads)| {
         let mut log = LineLog::new(base.as_deref());
-        let (mut before, mut saved) = (log.clone(), log.to_saved());
+        let (mut before, mut saved) = (log.clone(), SavedLog::of(&log));
         for (step, is_saved) in steps.iter().zip(&saves) {
             take(&mut log, step);
             if !is_saved {
@@ -37,12 +37,12 @@ fn a_saved_log_grows_by_deltas() {
             let delta = log.delta_since(&before);
             match &delta {
                 Some(delta) => saved.apply(read(delta)).unwrap(),
-                None => saved = log.to_saved(),
+                None => saved = SavedLog::of(&log),
             }
             count(&n_saves, true);
             count(&n_deltas, delta.is_some());
             assert_eq!(serde_json::to_value(&saved).unwrap(), json_of(&log));
-            let loaded = LineLog::from_saved(saved.clone()).unwrap();
+            let loaded = saved.clone().into_log().unwrap();
             assert_eq!(loaded.saved_text(), log.saved_text());
             if loads {
                 // Another process goes on with the log that it has loaded.
@@ -82,7 +82,7 @@ fn a_log_that_does_not_continue_another_has_no_delta() {
     }
     // The log of a text with which this one begins may be continued: the result is the same.
     let other = LineLog::new(Some("a\n"));
-    let mut saved = other.to_saved();
+    let mut saved = SavedLog::of(&other);
     saved.apply(pending.delta_since(&other).unwrap()).unwrap();
     assert_eq!(serde_json::to_value(&saved).unwrap(), json_of(&pending));
     log.accept(&pending.pending(), Origin::User, 1).unwrap();
@@ -102,7 +102,7 @@ fn grown() -> (LineLog, SavedLog, Value) {
     type_in(&mut log, "a\nB\nmine\nc\n");
     log.mark_saved();
     let delta = log.delta_since(&before).unwrap();
-    (log, before.to_saved(), serde_json::to_value(delta).unwrap())
+    (log, SavedLog::of(&before), serde_json::to_value(delta).unwrap())
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_delta_of_another_state_is_damage() {
     let applied = |delta: &Value| {
         let mut saved = before.clone();
         saved.apply(serde_json::from_value(delta.clone()).unwrap())?;
-        LineLog::from_saved(saved)
+        saved.into_log()
     };
     assert_eq!(json_of(&applied(&delta).unwrap()), json_of(&log));
     let lines = &delta["lines"];
