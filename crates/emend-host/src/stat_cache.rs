@@ -101,7 +101,8 @@ impl Stamp {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::cell::Cell;
     use std::fs;

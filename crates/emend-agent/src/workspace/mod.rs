@@ -58,8 +58,9 @@ pub use rollback::{
     Checkpoint, CheckpointFile, CheckpointHunk, Diff3, Rollback, RollbackMode, RollbackRequest, RolledBackFile,
 };
 pub use runs::{RedoneRuns, RunChanges, TextChange, UndoneRun};
-pub use snapshot::{FinishedStep, Missed, RootEntry, RootGate, RootRight, SaveSnapshot, Snapshot, SnapshotError};
+pub use snapshot::{Missed, RootEntry, RootGate, RootRight, SaveSnapshot, Snapshot, SnapshotError};
 pub use state::{Mode, Workspace};
+pub use steps::FinishedStep;
 pub use unsaved::SavedFile;
 pub use write::{EditStep, FileWrite, Texts, WrittenFile};
 

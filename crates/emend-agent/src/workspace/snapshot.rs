@@ -14,7 +14,7 @@ use super::error::WorkspaceError;
 use super::state::{State, Workspace};
 #[cfg(not(target_family = "wasm"))]
 use super::steps::RepeatedRollback;
-use super::steps::{Step, StepKind};
+use super::steps::{FinishedStep, Step, StepKind};
 #[cfg(not(target_family = "wasm"))]
 use crate::canvas::SavedCanvas;
 use crate::environment::{EnvError, FilePath};
@@ -78,17 +78,6 @@ impl SnapshotError {
     fn ensure_version(found: u32) -> Result<(), Self> {
         if (VERSION_MIN..=VERSION).contains(&found) { Ok(()) } else { Err(Self::Version { found }) }
     }
-}
-
-/// A step of the user during which the process was killed, and that has reached its files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FinishedStep {
-    /// These runs were undone.
-    RunsUndone(Vec<u64>),
-    /// The last step was undone. If that was the undo of runs, they are redone.
-    StepUndone,
-    /// Any other step, such as a decision or an edit.
-    Other,
 }
 
 /// Saves the line logs of a workspace, for a host that keeps them.

@@ -53,3 +53,14 @@ pub(super) struct StepCounts {
     pub(super) undone: usize,
     pub(super) run: u64,
 }
+
+/// A step of the user during which the process was killed, and that has reached its files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FinishedStep {
+    /// These runs were undone.
+    RunsUndone(Vec<u64>),
+    /// The last step was undone. If that was the undo of runs, they are redone.
+    StepUndone,
+    /// Any other step, such as a decision or an edit.
+    Other,
+}

@@ -252,7 +252,8 @@ impl Bench {
         Self::new(fixture).over_documents()
     }
 
-    fn over_documents(&self) -> Self {
+    /// Returns this service with a store of conversations that also keeps sessions, jobs and line logs.
+    pub(super) fn over_documents(&self) -> Self {
         let environment = Shared::clone(&self.disk.files) as Shared<dyn ExecutionEnvironment>;
         let clock = Shared::clone(&self.disk.counter) as Shared<dyn Clock>;
         let workspace = Shared::new(Workspace::new(environment, Mode::Staged, clock));

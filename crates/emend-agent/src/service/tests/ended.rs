@@ -177,10 +177,14 @@ fn the_size_of_hunks_is_that_of_the_settings() {
     block_on(async {
         let lines = |mark: char, n: usize| (0..n).map(|i| format!("{mark}{i}.\n")).collect::<String>();
         // Lines and bytes of a hunk count its old and its new lines; 0 is unlimited.
-        for (max_lines, max_bytes, n_hunks) in [(80, 8_192, 1), (10, 8_192, 4), (80, 40, 5), (0, 0, 1)] {
+        let table = [(80, 8_192, 1), (10, 8_192, 4), (80, 40, 5), (0, 0, 1)];
+        // Line logs are restored before the service starts, or by its store at the first access.
+        let with_store = |is_kept: bool| table.iter().map(move |&row| (row, is_kept));
+        for ((max_lines, max_bytes, n_hunks), is_kept) in with_store(false).chain(with_store(true)) {
             let limits =
                 ServiceLimits { max_hunk_lines: max_lines, max_hunk_bytes: max_bytes, ..ServiceLimits::default() };
             let bench = Bench::with_limits(&format!("//- a.md\n{}", lines('a', 20)), limits);
+            let bench = if is_kept { bench.over_documents() } else { bench };
             let session = bench.session(json!({ "model": "script" })).await;
             let call = json!({ "file_path": "a.md", "old_string": lines('a', 20), "new_string": lines('b', 20) });
             bench.script().push([Answer::Call(vec![("edit_file", call)]), Answer::Say("Done.")]);
@@ -188,7 +192,7 @@ fn the_size_of_hunks_is_that_of_the_settings() {
             bench.work().await;
             assert_eq!(hunks(&bench, &job).await.len(), n_hunks, "{max_lines} lines, {max_bytes} bytes");
             // Line logs of an earlier process obey the same limits.
-            let bench = bench.reload().await;
+            let bench = if is_kept { bench.reload_kept().await } else { bench.reload().await };
             assert_eq!(hunks(&bench, &job).await.len(), n_hunks, "{max_lines} lines, {max_bytes} bytes, reloaded");
         }
     });
