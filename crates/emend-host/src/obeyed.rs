@@ -1,5 +1,6 @@
 //! Finds out whether programs run or obey a file because of the state of a project: settings of git name it, it belongs
-//! to a repository under another name than `.git`, or a link with a known name leads to it.
+//! to a repository under another name than `.git`, or a link with a known name, in the project or at the user's, leads to
+//! it.
 //!
 //! Only the directories from the root down to the file are looked at, and read only if they changed since the last look,
 //! so that a look costs little. Nothing here starts a process, waits for a pipe or fails: a file that cannot be read names
@@ -63,6 +64,7 @@ impl ObeyedFiles {
         mut user: UserPlaces,
     ) -> Option<Self> {
         let root = root.canonicalize().ok()?;
+        // Directories do not become links while the program runs, files may.
         user.directories.retain_mut(|directory| match directory.place.canonicalize() {
             Ok(place) => {
                 directory.place = place;
@@ -70,6 +72,14 @@ impl ObeyedFiles {
             }
             Err(_) => false,
         });
+        for file in &mut user.git_files {
+            *file = root.join(&*file);
+            if let Some((parent, name)) = file.parent().zip(file.file_name())
+                && let Ok(parent) = parent.canonicalize()
+            {
+                *file = parent.join(name);
+            }
+        }
         let (entries, settings, user) = (Arc::default(), Arc::default(), Arc::new(user));
         Some(Self { root, is_known, known_below, entries, settings, user })
     }
@@ -152,12 +162,9 @@ impl Look<'_> {
             self.user_directory(place, prefix);
         }
         let root = self.files.root.clone();
-        let git_files = git_files.iter().map(|file| root.join(file));
-        let may_lead_here = |file: &PathBuf| {
-            file.starts_with(&root) || file.is_symlink() || file.parent().is_some_and(Path::is_symlink)
-        };
-        for path in git_files.filter(may_lead_here).chain(paths.iter().map(|path| root.join(path))) {
-            self.obeyed(&path);
+        let may_lead_here = |file: &&PathBuf| file.starts_with(&root) || file.is_symlink();
+        for path in git_files.iter().filter(may_lead_here).chain(paths) {
+            self.obeyed(&root.join(path));
         }
         for program in commands.iter().flat_map(|command| programs(command)) {
             self.obeyed(&root.join(expanded(&program)));

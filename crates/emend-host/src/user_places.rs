@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::git_settings::Setting;
 
 /// Variables whose value is the path of a file or directory that a program obeys.
-const PATHS: [&str; 8] =
-    ["BASH_ENV", "ENV", "ZDOTDIR", "INPUTRC", "PYTHONSTARTUP", "GIT_TEMPLATE_DIR", "GIT_EXEC_PATH", "NODE_OPTIONS"];
-/// Variables whose value is a command.
-const COMMANDS: [&str; 14] = [
+const PATHS: [&str; 7] =
+    ["BASH_ENV", "ENV", "ZDOTDIR", "INPUTRC", "PYTHONSTARTUP", "GIT_TEMPLATE_DIR", "GIT_EXEC_PATH"];
+/// Variables whose value is a command, or the options of one.
+const COMMANDS: [&str; 15] = [
     "EDITOR",
     "VISUAL",
     "PAGER",
@@ -25,12 +25,13 @@ const COMMANDS: [&str; 14] = [
     "GIT_SSH",
     "GIT_SSH_COMMAND",
     "GIT_EXTERNAL_DIFF",
+    "NODE_OPTIONS",
 ];
 
-/// See the module.
+/// Places of the user: directories and files, and the programs that variables name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserPlaces {
-    /// The user's own directory, and what a name in it stands for: nothing before the names themselves.
+    /// The user's own directory, and those of settings and state.
     pub(crate) directories: Vec<UserDirectory>,
     /// Files of settings that git reads in every repository.
     pub(crate) git_files: Vec<PathBuf>,

@@ -23,7 +23,8 @@ pub(super) struct Entry {
     pub(super) changed_at: u64,
     /// The workspace revision and the number of entries of the log after each change.
     pub(super) marks: Vec<(u64, usize)>,
-    /// Whether the text waits for [`Workspace::save`](super::Workspace::save), as in a view that [defers saves](super::Workspace::deferring_saves).
+    /// Whether the text waits for a save of the user, as in a view that
+    /// [defers saves](super::Workspace::deferring_saves).
     pub(super) waits: bool,
 }
 
