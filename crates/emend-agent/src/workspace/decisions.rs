@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use emend_edit::line_log::{
-    ChangeId, DecisionError, DecisionOutcome, DependentsPolicy, HunkId, LineLog, Origin, Status,
+    Action, ChangeId, DecisionError, DecisionOutcome, DependentsPolicy, HunkId, LineLog, Origin, Status,
 };
 #[cfg(not(target_family = "wasm"))]
 use emend_edit::line_log::{ChangeOp, LoggedChange};
@@ -440,6 +440,9 @@ pub(super) fn reject_doubled(
     log: &LineLog,
     outcome: DecisionOutcome,
 ) -> Result<(), ReviewError> {
+    if undoes_last_entry(before, log) {
+        return Ok(());
+    }
     // A later run may have edited the same lines: both edits would then stand side by side.
     if let n_places @ 1.. = log.doubled(&outcome.changed).len() {
         return Err(ReviewError::Contested { path: path.clone(), n_places });
@@ -447,6 +450,12 @@ pub(super) fn reject_doubled(
     let is_accepted = |id: &ChangeId| log.change(*id).is_some_and(|change| change.status == Status::Accepted);
     let accepted: Vec<ChangeId> = outcome.changed.into_iter().filter(is_accepted).collect();
     reject_contested(path, before, &accepted)
+}
+
+/// Returns whether `log` has only undone the last entry of `before`, which leads back to lines that the user has seen.
+fn undoes_last_entry(before: &LineLog, log: &LineLog) -> bool {
+    let number = before.entries().last().map_or(0, |last| last.number);
+    log.entries().last().is_some_and(|new| new.action == Action::Undo { entry: number })
 }
 
 /// Returns an error if a change would get beside lines that replace it.

@@ -240,3 +240,27 @@ fn the_model_is_told_what_was_reopened_and_the_first_rejected_lines() {
     assert!(told(rejected).unwrap().ends_with("a.txt: reopened 1 edit\n"), "{:?}", told(rejected));
     assert_eq!(told(world.workspace.revision()), None);
 }
+
+#[test]
+fn an_undo_of_a_pending_edit_that_the_user_contests_is_redone() {
+    for is_accepted in [false, true] {
+        let text = |two: &str, eight: &str| format!("1\n{two}\n3\n4\n5\n6\n7\n{eight}\n9\n");
+        let world = World::new(&format!("//- a.txt\n{}", text("2", "8")), Mode::Staged);
+        world.agent("a.txt", Some(&text("two", "eight"))).unwrap();
+        if is_accepted {
+            world.accept(0);
+        }
+        let two = if is_accepted { "two" } else { "2" };
+        world.files.insert("a.txt", text(two, "8 mine")).unwrap();
+        let before = (world.visible("a.txt"), world.disk("a.txt"));
+        undo(&world, &[1]);
+        assert_eq!(world.disk("a.txt"), some(&text("2", "8 mine")));
+        assert_eq!(redo(&world), Ok(1), "accepted: {is_accepted}");
+        assert_eq!((world.visible("a.txt"), world.disk("a.txt")), before);
+        // The same line has another text since the undo.
+        undo(&world, &[1]);
+        world.files.insert("a.txt", text("2", "8 again")).unwrap();
+        assert_eq!(redo(&world), Err(Code::Conflict), "accepted: {is_accepted}");
+        assert_eq!(world.disk("a.txt"), some(&text("2", "8 again")));
+    }
+}
