@@ -455,7 +455,7 @@ mod tests {
         assert_eq!(write(&settings, ".git/config"), Action::Ask);
         let (_project, obeyed) = Obeyed::with_hooks("tools/hooks");
         let own = Settings { obeyed, ..Settings::default() };
-        for path in ["tools/hooks/pre-commit", "tools/hooks"] {
+        for path in ["data/config", "tools/hooks/pre-commit", "tools/hooks"] {
             assert_eq!(write(&own, path), Action::Ask, "{path}");
         }
         assert_eq!(write(&own, "tools/a"), Action::Allow);

@@ -153,13 +153,14 @@ impl Obeyed {
         has_known_name(&path.to_ascii_lowercase())
     }
 
-    /// Returns a project whose hooks are in this directory, and its files.
+    /// Returns a project whose repository is in `data` and whose hooks are in this directory, and its files.
     #[cfg(test)]
     pub(crate) fn with_hooks(directory: &str) -> (tempfile::TempDir, Self) {
         let project = tempfile::tempdir().expect("a directory for the project");
         let settings = format!("[core]\nhooksPath = {directory}\n");
-        std::fs::create_dir(project.path().join(".git")).expect("a repository");
-        std::fs::write(project.path().join(".git/config"), settings).expect("settings");
+        std::fs::write(project.path().join(".git"), "gitdir: data\n").expect("a repository");
+        std::fs::create_dir(project.path().join("data")).expect("a directory for the repository");
+        std::fs::write(project.path().join("data/config"), settings).expect("settings");
         let obeyed = Self::of(project.path());
         (project, obeyed)
     }
