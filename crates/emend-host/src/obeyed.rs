@@ -22,8 +22,8 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const FILES_MAX: usize = 64;
 /// Upper limit of the number of links and directories in directories with known names that are looked at.
 const ENTRIES_MAX: usize = 4_000;
-/// Upper limit of the number of repositories that are looked at: a project has them as submodules.
-const REPOSITORIES_MAX: usize = 64;
+/// Upper limit of the number of submodules that are looked at.
+const SUBMODULES_MAX: usize = 64;
 /// Upper limit of the number of links that lead to each other, as in Linux.
 const LINKS_MAX: usize = 40;
 
@@ -87,7 +87,7 @@ impl ObeyedFiles {
     /// Returns whether programs run or obey the file at `path`: relative to the root, without `.`, `..` and links.
     #[must_use]
     pub fn contains(&self, path: &str) -> bool {
-        let mut look = Look { files: self, written: Path::new(path), is_found: false, n_entries: 0, n_repositories: 0 };
+        let mut look = Look { files: self, written: Path::new(path), is_found: false, n_entries: 0, n_submodules: 0 };
         look.user();
         if self.root.join(".git").symlink_metadata().is_err() {
             let above = self.root.ancestors().skip(1).find(|above| above.join(".git").symlink_metadata().is_ok());
@@ -112,7 +112,7 @@ struct Look<'a> {
     written: &'a Path,
     is_found: bool,
     n_entries: usize,
-    n_repositories: usize,
+    n_submodules: usize,
 }
 
 impl Look<'_> {
@@ -237,10 +237,6 @@ impl Look<'_> {
 
     /// Looks at the repository whose files are in `top`, if there is one.
     fn repository(&mut self, top: &Path) {
-        self.n_repositories += 1;
-        if self.is_found || self.n_repositories > REPOSITORIES_MAX {
-            return;
-        }
         let git = top.join(".git");
         let Ok(metadata) = git.metadata() else { return };
         let own = match metadata.is_dir() {
@@ -272,7 +268,13 @@ impl Look<'_> {
         let modules = top.join(".gitmodules");
         let modules = self.files.settings.get(&modules, || parse(&read(&modules).unwrap_or_default()));
         let paths = modules.iter().filter(|found| found.section == "submodule" && found.name == "path");
-        paths.for_each(|found| self.repository(&top.join(&found.value)));
+        for found in paths {
+            self.n_submodules += 1;
+            if self.is_found || self.n_submodules > SUBMODULES_MAX {
+                return;
+            }
+            self.repository(&top.join(&found.value));
+        }
     }
 
     /// Looks at the settings in these files, and in those that they include under any condition.

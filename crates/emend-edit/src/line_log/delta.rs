@@ -1,8 +1,7 @@
 //! The difference between two states of a log, in saved form.
 //!
 //! A host that keeps a log on a disk writes the whole once, then a delta for each edit. So an edit of a large file costs
-//! what it changes. A log only grows, except when it is compacted or an entry is taken back; then there is no delta,
-//! and the whole is saved again.
+//! what it changes. A log that was compacted has other lines; then there is no delta, and the whole is saved again.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -87,8 +86,8 @@ impl<T> Patch<T> {
 }
 
 impl LineLog {
-    /// Returns the changes since `before`, an earlier state of this log. `None` if they must be saved as a whole: the log
-    /// was compacted, an entry was taken back, or `before` is another log.
+    /// Returns the changes since `before`, an earlier state of this log. `None` if the log must be saved as a whole: it was
+    /// compacted, or `before` is another log.
     #[must_use]
     pub fn delta_since(&self, before: &Self) -> Option<LogDelta> {
         let continues = self.id_offset == before.id_offset

@@ -189,19 +189,14 @@ fn a_log_that_was_saved_for_a_failed_write_is_saved_again() {
     let environment = Arc::new(files) as Arc<dyn ExecutionEnvironment>;
     let workspace =
         Workspace::new(environment, Mode::Staged, Arc::new(SystemClock)).with_saver(Arc::clone(&saver) as _);
-    let write = |texts: &[&str]| {
-        let (reads, cancel) = (ReadTracker::default(), CancelToken::new());
-        let run_id = workspace.begin_run();
-        let context =
-            WriteContext { run_id, call_id: "call", lease: None, may_write: true, reads: &reads, cancel: &cancel };
-        for text in texts {
-            let (path, text) = ("a.txt".to_owned(), Some((*text).to_owned()));
-            let file = FileWrite { path, text, moved_from: None, steps: Vec::new() };
-            let planned = |_: &emend_agent::workspace::Texts| Ok::<_, WorkspaceError>((vec![file], ()));
-            block_on(workspace.write(&context, &["a.txt".to_owned()], planned)).unwrap();
-        }
-    };
-    write(&["one\nan edit that is too large\n"]);
+    let (reads, cancel) = (ReadTracker::default(), CancelToken::new());
+    let run_id = workspace.begin_run();
+    let context =
+        WriteContext { run_id, call_id: "call", lease: None, may_write: true, reads: &reads, cancel: &cancel };
+    let (path, text) = ("a.txt".to_owned(), Some("one\nan edit that is too large\n".to_owned()));
+    let file = FileWrite { path, text, moved_from: None, steps: Vec::new() };
+    let planned = |_: &emend_agent::workspace::Texts| Ok::<_, WorkspaceError>((vec![file], ()));
+    block_on(workspace.write(&context, &["a.txt".to_owned()], planned)).unwrap();
     workspace.persist().unwrap();
     // The log of the acceptance is saved, the disk is full, and so is that of the state.
     saver.n_left.store(1, Ordering::Relaxed);
