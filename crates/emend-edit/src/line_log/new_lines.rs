@@ -8,6 +8,8 @@ use crate::text::{same_bytes, split_lines};
 /// Number of unchanged lines after the changed ones that are compared too, because a diff moves changes down over equal
 /// lines.
 const LINES_BELOW: usize = 32;
+/// Number of lines that are compared at once while a text is as before. A large text with one change has many.
+const LINES_AT_ONCE: usize = 16;
 
 /// Lines of a new text, and their difference from tokens.
 pub(super) struct NewLines<'a> {
@@ -26,6 +28,12 @@ impl LineLog {
         let is_bare = |token: TokenIx| sequence.is_bare_at(sequence.range(token).end);
         let (mut first, mut start) = (0, 0);
         while let Some(&token) = tokens.get(first) {
+            if let Some(block) = tokens.get(first..first + LINES_AT_ONCE).and_then(|block| self.joined(block))
+                && bytes.get(start..start + block.len()).is_some_and(|new| same_bytes(new, block))
+            {
+                (first, start) = (first + LINES_AT_ONCE, start + block.len());
+                continue;
+            }
             let line = sequence.text(token).as_bytes();
             if is_bare(token) {
                 return None;
@@ -39,6 +47,15 @@ impl LineLog {
         }
         let (mut last, mut end) = (tokens.len(), text.len());
         while last > first {
+            if let Some(from) = last.checked_sub(LINES_AT_ONCE).filter(|&from| from >= first)
+                && let Some(block) = self.joined(&tokens[from..last])
+                && let Some(at) = end.checked_sub(block.len()).filter(|&at| at > start)
+                && bytes[at - 1] == b'\n'
+                && same_bytes(&bytes[at..end], block)
+            {
+                (last, end) = (from, at);
+                continue;
+            }
             let line = sequence.text(tokens[last - 1]).as_bytes();
             if is_bare(tokens[last - 1]) {
                 return None;
@@ -70,6 +87,21 @@ impl LineLog {
             op.old = op.old.start + first..op.old.end + first;
         }
         Some(NewLines { lines, ops })
+    }
+
+    /// Returns the text of tokens that are next to each other in the sequence's text and all end in LF; otherwise `None`.
+    fn joined(&self, tokens: &[TokenIx]) -> Option<&[u8]> {
+        let text = self.sequence.bytes();
+        let mut run = self.sequence.range(*tokens.first()?);
+        run.end = run.start;
+        for &token in tokens {
+            let line = self.sequence.range(token);
+            if line.start != run.end || line.is_empty() || text[line.end - 1] != b'\n' {
+                return None;
+            }
+            run.end = line.end;
+        }
+        Some(&text[run])
     }
 }
 

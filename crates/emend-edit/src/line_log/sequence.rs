@@ -169,6 +169,11 @@ impl Sequence {
         &self.text[range]
     }
 
+    /// Returns the bytes of all lines that the file ever had. [`range`](Self::range) has the place of a line in them.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
     /// Returns whether a line ends at this place of [`slice`](Self::slice) without a line ending.
     #[inline(always)]
     pub(super) fn is_bare_at(&self, end: usize) -> bool {
