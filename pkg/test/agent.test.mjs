@@ -278,6 +278,35 @@ for (const how of ["signal", "cancel"]) {
   });
 }
 
+for (const how of ["signal", "cancel", "leaving the loop"]) {
+  test(`a run that ends by ${how} raises the epoch of the canvas by one, also without a lease`, async (t) => {
+    const { model, requests } = scripted(["Hello.", () => never]);
+    const agent = await create(t, { model });
+    agent.canvas.open("notes.md");
+    const epochs = [];
+    const record = () => epochs.push(agent.canvas.state().epoch);
+    for await (const { kind } of agent.run("hello")) if (kind === "USER_INPUT") record();
+    record();
+    assert.equal(epochs[1], epochs[0], "the end of a run is no reason");
+
+    const controller = new AbortController();
+    const run = agent.run("go", { signal: controller.signal });
+    const ended = (async () => {
+      for await (const { kind } of run) {
+        if (kind !== "USER_INPUT") continue;
+        record();
+        if (how === "leaving the loop") break;
+      }
+    })().catch((error) => error.code);
+    if (how !== "leaving the loop") await until(() => requests.length === 2);
+    if (how === "signal") controller.abort();
+    if (how === "cancel") run.cancel();
+    await ended;
+    assert.equal((await run.result).reason, "aborted");
+    assert.deepEqual(agent.canvas.state(), { path: "notes.md", held: false, epoch: epochs[2] + 1 });
+  });
+}
+
 test("a user who takes the canvas back keeps it until the next message", async (t) => {
   const edit = [["edit_file", { file_path: "notes.md", old_string: "Shop", new_string: "Store" }]];
   const read = [["read_file", { file_path: "notes.md" }]];

@@ -174,6 +174,36 @@ for (const [provider, { path, key, opaque, call, text, options }] of Object.entr
   });
 }
 
+test("the betas of a model are in a header of each of its requests, and of no other model's", async (t) => {
+  const { anthropic, openai } = PROVIDERS;
+  /** Returns the betas of each request. The core adds one of its own for the cache. */
+  const betas = async (model, bodies) => {
+    const server = await answering(t, bodies);
+    const known = { provider: "anthropic", model: "m", apiKey: KEY, baseUrl: server.url };
+    const fallback = model.fallback && { ...known, ...model.fallback };
+    const agent = await Agent.create({ model: { ...known, ...model, ...(fallback && { fallback }) }, tools: [LOOKUP] });
+    t.after(() => agent.close());
+    assert.equal((await agent.run("what does mare mean?").result).text, "It means sea.");
+    return server.requests.map(({ headers }) =>
+      headers["anthropic-beta"]?.split(",").filter((name) => !name.startsWith("prompt-caching")),
+    );
+  };
+  const answers = [anthropic.call(anthropic.opaque), anthropic.text("It means sea.")];
+  assert.deepEqual(await betas({}, answers), [[], []]);
+  assert.deepEqual(await betas({ betas: [] }, answers), [[], []]);
+  assert.deepEqual(await betas({ betas: ["one-2025-01-01", "two"] }, answers), [
+    ["one-2025-01-01", "two"],
+    ["one-2025-01-01", "two"],
+  ]);
+  // The first model's response has no end.
+  const fallback = { betas: ["three"] };
+  assert.deepEqual(await betas({ betas: ["one"], fallback, fallbackAttempts: 1 }, ["", answers[1]]), [
+    ["one"],
+    ["three"],
+  ]);
+  assert.deepEqual(await betas({ provider: "openai", betas: ["one"] }, [openai.text("It means sea.")]), [undefined]);
+});
+
 test("a failure of a provider keeps its class, status and advice", async (t) => {
   const server = await serve(t, (_, response) => {
     response.writeHead(401, { "content-type": "application/json" });

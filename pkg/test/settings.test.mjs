@@ -1,12 +1,11 @@
-// The npm options in docs/settings.md: each is accepted, and a wrong value is rejected. The newer ones have an effect.
+// The npm options in docs/settings.md: each is accepted, and a wrong value is rejected. The fallback model and others have an
+// effect; option-effects.test.mjs says where the rest is tested.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import test from "node:test";
 import { Agent, ConfigError, memoryStore } from "emend";
-import { collect, scripted, serve } from "./support.mjs";
-
-const PAGE = readFileSync(new URL("../../docs/settings.md", import.meta.url), "utf8");
+import { until } from "./environments.mjs";
+import { collect, npmOptions, scripted, serve } from "./support.mjs";
 
 const HTTP = { provider: "gemini", model: "m", apiKey: "k" };
 const http = (fields) => ({ model: { ...HTTP, ...fields } });
@@ -55,15 +54,8 @@ const SAMPLES = {
   "model.paceMs": [{ model: { provider: "offline", paceMs: 1 } }, { model: { provider: "offline", paceMs: "1" } }],
 };
 
-/** The npm options of the page. */
-const options = PAGE.split("\n")
-  .filter((line) => line.startsWith("| "))
-  .slice(1)
-  .map((line) => /^`(.*)`$/.exec(line.split(" | ")[7].trim())?.[1])
-  .filter((name) => name !== undefined);
-
 test("every npm option of docs/settings.md is accepted, and a wrong value of it is rejected", async () => {
-  assert.deepEqual([...new Set(options)].sort(), Object.keys(SAMPLES).sort());
+  assert.deepEqual(npmOptions(), Object.keys(SAMPLES).sort());
   for (const [name, [right, wrong]] of Object.entries(SAMPLES)) {
     const agent = await Agent.create(right).catch((error) => assert.fail(`${name}: ${error}`));
     agent.close();
@@ -109,6 +101,92 @@ test("the fallback model responds if the first fails", async (t) => {
     server.requests.map(({ body }) => JSON.parse(body).model),
     ["a", "b"],
   );
+});
+
+/** How a first model is silent: nothing arrives, the head of a response only, or pieces without an end. */
+const SILENT = {
+  nothing: () => {},
+  head: (response) => response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders(),
+  pieces(response) {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const piece = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "First" } }] })}\n\n`;
+    const timer = setInterval(() => response.write(piece), 20);
+    response.on("close", () => clearInterval(timer));
+  },
+};
+
+for (const [how, answer] of Object.entries(SILENT)) {
+  test(`a model that is not done after fallbackAfterMs is left: ${how}`, { timeout: 60_000 }, async (t) => {
+    const AFTER_MS = 200;
+    const log = [];
+    const server = await serve(t, (_, response) => {
+      if (JSON.parse(server.requests.at(-1).body).model === "b")
+        return response.writeHead(200, { "content-type": "text/event-stream" }).end(chat("Second."));
+      answer(response);
+      response.on("close", () => log.push("a is closed"));
+    });
+    const times = [];
+    const send = (url, init) => {
+      times.push(performance.now());
+      log.push(`${JSON.parse(new TextDecoder().decode(init.body)).model} is asked`);
+      return fetch(url, init);
+    };
+    const one = { provider: "openai_compatible", model: "a", baseUrl: server.url };
+    const model = { ...one, fallback: { ...one, model: "b" }, fallbackAttempts: 3, fallbackAfterMs: AFTER_MS };
+    const agent = await Agent.create({ model, fetch: send });
+    t.after(() => agent.close());
+    const run = agent.run("go");
+    const events = await collect(run);
+    assert.deepEqual([(await run.result).reason, (await run.result).text], ["natural", "Second."]);
+    // What the first model said is not part of the conversation.
+    assert.ok(!JSON.stringify(events).includes("First"));
+    await until(() => log.length === 3);
+    // It gets no second attempt, and its connection is closed.
+    assert.deepEqual(log.toSorted(), ["a is asked", "a is closed", "b is asked"]);
+    // The time begins a little before the request.
+    const waited = times[1] - times[0];
+    assert.ok(waited > AFTER_MS / 2, `left after ${waited} ms`);
+  });
+}
+
+test("a model that responds within fallbackAfterMs is not left", async (t) => {
+  const server = await serve(t, (_, response) =>
+    response.writeHead(200, { "content-type": "text/event-stream" }).end(chat("First.")),
+  );
+  const one = { provider: "openai_compatible", model: "a", baseUrl: server.url };
+  const agent = await Agent.create({ model: { ...one, fallback: { ...one, model: "b" }, fallbackAfterMs: 60_000 } });
+  t.after(() => agent.close());
+  assert.equal((await agent.run("go").result).text, "First.");
+  assert.equal(server.requests.length, 1);
+});
+
+test("the first model gets as many attempts as fallbackAttempts says", async (t) => {
+  const call = { index: 0, id: "c", type: "function", function: { name: "no_such_tool", arguments: "{}" } };
+  const unknown = { choices: [{ index: 0, delta: { tool_calls: [call] }, finish_reason: "tool_calls" }] };
+  const failures = {
+    "a failure": [500, ""],
+    "an unknown tool": [200, `data: ${JSON.stringify(unknown)}\n\ndata: [DONE]\n\n`],
+  };
+  for (const [what, [status, body]] of Object.entries(failures)) {
+    for (const [attempts, asked] of [
+      [undefined, "aab"],
+      [1, "ab"],
+      [3, "aaab"],
+    ]) {
+      const server = await serve(t, (_, response) => {
+        const isFirst = JSON.parse(server.requests.at(-1).body).model === "a";
+        response.writeHead(isFirst ? status : 200, { "content-type": "text/event-stream" });
+        response.end(isFirst ? body : chat("Second."));
+      });
+      const one = { provider: "openai_compatible", model: "a", baseUrl: server.url };
+      const agent = await Agent.create({
+        model: { ...one, fallback: { ...one, model: "b" }, fallbackAttempts: attempts },
+      });
+      t.after(() => agent.close());
+      assert.equal((await agent.run("go").result).text, "Second.");
+      assert.equal(server.requests.map((request) => JSON.parse(request.body).model).join(""), asked, what);
+    }
+  }
 });
 
 test("a model without tool calls writes them as objects", async (t) => {

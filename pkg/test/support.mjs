@@ -1,11 +1,23 @@
 // Shared test support: small projects, HTTP servers, and the generated glue.
 
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 
 export { answerEvents, SHOP, sse } from "./fixtures.mjs";
 
 /** The generated glue, which the package does not export. */
 export const glue = await import(new URL("core.js", import.meta.resolve("emend")));
+
+/** Returns the names of the npm options in docs/settings.md. */
+export function npmOptions() {
+  const page = readFileSync(new URL("../../docs/settings.md", import.meta.url), "utf8");
+  const names = page
+    .split("\n")
+    .filter((line) => line.startsWith("| "))
+    .slice(1)
+    .map((line) => /^`(.*)`$/.exec(line.split(" | ")[7].trim())?.[1]);
+  return [...new Set(names.filter((name) => name !== undefined))].sort();
+}
 
 /** Reads a run to its end. */
 export async function collect(run) {

@@ -111,6 +111,9 @@ pub struct RollbackReply {
     /// Files whose text waits for `POST /api/agent/save`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsaved: Vec<String>,
+    /// Whether the rollback is a step that `POST /api/agent/undo` reverts. False for a preview, and for a rollback that
+    /// changed nothing: an undo then reverts the step before it.
+    pub undoable: bool,
 }
 
 /// The effect of a rollback on a path that has no hunks: a binary file, a link, a directory, mode bits, or a text that cannot

@@ -64,7 +64,7 @@ pub struct AppliedFileBody {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DecideRequest {
-    /// The decision.
+    /// The decision. A hunk of `hunk_ids` that was decided before is decided anew.
     pub decision: DecisionName,
     /// Hunks to decide on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,9 @@
 #[cfg(not(target_family = "wasm"))]
 use std::collections::BTreeSet;
 
+#[cfg(not(target_family = "wasm"))]
+use emend_edit::line_log::{LineLog, Origin};
+
 use super::review::{Review, ReviewError};
 #[cfg(not(target_family = "wasm"))]
 use super::rollback::{RollbackMode, RollbackRequest};
@@ -13,7 +16,9 @@ use super::rollback::{RollbackMode, RollbackRequest};
 use super::state::State;
 use super::state::Workspace;
 #[cfg(not(target_family = "wasm"))]
-use super::steps::{RepeatedRollback, StepCounts};
+use super::steps::{RepeatedRollback, Step, StepCounts, StepKind};
+#[cfg(not(target_family = "wasm"))]
+use crate::environment::FilePath;
 
 #[cfg(not(target_family = "wasm"))]
 fn counts_of(state: &State) -> StepCounts {
@@ -38,7 +43,7 @@ impl Workspace {
             if let Some(RepeatedRollback { runs, is_hard, .. }) = next {
                 let mode = if is_hard { RollbackMode::HardAll } else { RollbackMode::ScopedSelected };
                 let request = RollbackRequest { mode, runs, ..RollbackRequest::default() };
-                self.rollback(&request).await?;
+                self.roll_back(&request, true).await?;
                 return Ok(self.review());
             }
         }
@@ -55,6 +60,32 @@ impl Workspace {
         self.state().repeated_rollback = Some(noted);
         // The files are restored. The next save tries again.
         let _ = self.persist();
+    }
+
+    /// Returns the logs and the step of a repeated rollback as a redo of the last undone step, if both are the same. A new step
+    /// would end the redo of the steps that were undone before.
+    pub(super) async fn as_redo(
+        &self,
+        logs: Vec<(FilePath, LineLog)>,
+        step: Step,
+    ) -> Result<(Vec<(FilePath, LineLog)>, Step), ReviewError> {
+        let is_next =
+            self.state().undone.last().is_some_and(|paths| {
+                paths.len() == step.paths.len() && paths.iter().all(|path| step.paths.contains(path))
+            });
+        if !is_next {
+            return Ok((logs, step));
+        }
+        let mut redone = Vec::with_capacity(logs.len());
+        for (path, log) in &logs {
+            let mut again = self.log_to_switch(path).await?;
+            let has_effect = again.redo_one(Origin::User, self.clock.now_ms()).is_some();
+            if !has_effect || again.visible_text() != log.visible_text() || again.disk_text() != log.disk_text() {
+                return Ok((logs, step));
+            }
+            redone.push((path.clone(), again));
+        }
+        Ok((redone, Step { kind: StepKind::Redone, ..step }))
     }
 
     /// Notes that the last rollback was undone, if it was one of these runs, and saves that.

@@ -118,6 +118,9 @@ pub struct Rollback {
     /// Paths that were restored beside texts, also those of which older changes are kept.
     #[serde(skip)]
     pub restored: BTreeSet<FilePath>,
+    /// Whether [`Workspace::undo_whole`] reverts the rollback as a step of its own; false if nothing changed.
+    #[serde(skip)]
+    pub is_step: bool,
 }
 
 /// The effect of a rollback on one file.
@@ -221,6 +224,16 @@ impl Workspace {
     ///
     /// [`ReviewError::UnknownHunk`], or the error of the disk; nothing changes then.
     pub async fn rollback(&self, request: &RollbackRequest) -> Result<Rollback, ReviewError> {
+        self.roll_back(request, false).await
+    }
+
+    /// Rolls runs back. `is_repeated` is for a rollback that was undone and is the next step to redo: the steps that were undone
+    /// before it can be redone after it.
+    pub(super) async fn roll_back(
+        &self,
+        request: &RollbackRequest,
+        is_repeated: bool,
+    ) -> Result<Rollback, ReviewError> {
         let _writing = self.enter().await?;
         let names = run_names(&request.runs);
         let mut named = Named::new();
@@ -313,6 +326,11 @@ impl Workspace {
                 let is_part = !request.hunk_ids.is_empty() || request.files.is_some();
                 let runs = if is_part { Vec::new() } else { request.runs.clone() };
                 let step = super::steps::Step { runs, ..self.step_of(&stepped) };
+                #[cfg(target_family = "wasm")]
+                debug_assert!(!is_repeated, "the list of steps holds all that a rollback in a browser did");
+                rollback.is_step = !step.paths.is_empty();
+                #[cfg(not(target_family = "wasm"))]
+                let (stepped, step) = if is_repeated { self.as_redo(stepped, step).await? } else { (stepped, step) };
                 #[cfg(not(target_family = "wasm"))]
                 let saved = set_of(stepped.iter().map(|(path, _)| path.clone()));
                 let refused = self.save_permitted(stepped, true, step).await?;
@@ -343,6 +361,7 @@ impl Workspace {
         #[cfg(not(target_family = "wasm"))]
         if restores_kept {
             self.note_rollback(request);
+            rollback.is_step |= !rollback.restored.is_empty();
         }
         Ok(rollback)
     }

@@ -489,7 +489,7 @@ impl Workspace {
         step.paths.retain(|path| !lost.contains(path));
         let finished = match step.kind {
             _ if step.paths.is_empty() => return None,
-            StepKind::New if !step.runs.is_empty() => FinishedStep::RunsUndone(step.runs.clone()),
+            StepKind::New | StepKind::Redone if !step.runs.is_empty() => FinishedStep::RunsUndone(step.runs.clone()),
             StepKind::Undone => FinishedStep::StepUndone,
             StepKind::New | StepKind::Redone => FinishedStep::Other,
         };

@@ -157,6 +157,9 @@ impl State {
             StepKind::New => {
                 self.undone.clear();
                 self.done.push(paths);
+                // An undone rollback is not the next step to redo any more.
+                #[cfg(not(target_family = "wasm"))]
+                self.repeated_rollback.take_if(|rollback| rollback.undone_at.is_some());
                 return;
             }
             StepKind::Undone => (&mut self.done, &mut self.undone),

@@ -82,7 +82,8 @@ pub(super) async fn join(args: &AttachArgs) -> Result<(), Failure> {
         let outcome = tokio::select! {
             message = events.next() => { seat.show(&message?)?; Ok(true) }
             line = lines.next() => match line {
-                Some(line) => seat.enter(line.trim()).await,
+                // Keys such as Esc arrive as control characters before the text.
+                Some(line) => seat.enter(line.trim_matches(|c: char| c.is_whitespace() || c.is_control())).await,
                 None => Ok(false),
             },
             () = signals.interrupted() => seat.interrupt().await,

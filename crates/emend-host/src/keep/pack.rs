@@ -28,6 +28,9 @@ thread_local! {
     /// The same in storms, whose files are small. Tests of other threads keep the real sizes.
     #[cfg(test)]
     pub(super) static BYTES_MAX: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+    /// Number of files of the project that were read in this thread.
+    #[cfg(test)]
+    pub(super) static N_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 /// Maximum size of the pack and all copies together.
 pub(super) const STORE_BYTES_MAX: u64 = 2 << 30;
@@ -261,6 +264,8 @@ impl Pack {
             let Ok(file) = files.directory().open_with(&*on_disk(entry.path.as_str()), &reading()) else {
                 return Ok(());
             };
+            #[cfg(test)]
+            N_READ.set(N_READ.get() + 1);
             let file = file.into_std();
             let began = stamp(&fstat(&file)?);
             let Some((stored, content)) = self.add_file(&file, began.size)? else { return Ok(()) };

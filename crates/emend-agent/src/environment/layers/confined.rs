@@ -184,7 +184,17 @@ impl ExecutionEnvironment for Confined {
 
     fn list<'a>(&'a self, path: &'a FilePath, depth: usize) -> BoxFuture<'a, Result<Vec<DirEntry>, EnvError>> {
         match self.check(path) {
-            Ok(()) => self.without_hidden(self.inner.list(path, depth)),
+            Ok(()) => Box::pin(async move {
+                let mut found = self.without_hidden(self.inner.list(path, depth)).await?;
+                // A link under another name would show the size of the hidden file to which it leads.
+                for at in (0..found.len()).rev().filter(|_| !self.hidden.is_empty()) {
+                    let target = self.inner.resolve(found[at].path.as_str(), Access::Read).await;
+                    if target.is_ok_and(|target| self.hides(&target)) {
+                        found.remove(at);
+                    }
+                }
+                Ok(found)
+            }),
             Err(refused) => refused,
         }
     }

@@ -268,9 +268,10 @@ impl Inner {
             kept: file.kept as u64,
             conflicts: file.conflicts,
         };
+        let undoable = effect.is_step && status != "preview";
         let files: Vec<RolledBackFileBody> = effect.files.into_iter().map(file).collect();
         let is_affected = |path: &String| files.iter().any(|file| file.file_path == *path);
         let unsaved = self.unsaved().into_iter().filter(is_affected).collect();
-        RollbackReply { status: status.to_owned(), files, other_files, unsaved }
+        RollbackReply { status: status.to_owned(), files, other_files, unsaved, undoable }
     }
 }

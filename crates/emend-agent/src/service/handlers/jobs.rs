@@ -62,9 +62,12 @@ pub(super) async fn events(inner: &Inner, id: &str, request: &ApiRequest) -> Api
 
 pub(super) async fn all_events(inner: &Inner, request: &ApiRequest) -> ApiResult<EventList> {
     let after = cursor(request, "after");
-    let page = inner.store.events(&EventScope::All, after, page_limit(request, EVENTS, EVENTS_MAX)?).await?;
+    let limit = page_limit(request, EVENTS, EVENTS_MAX)?;
+    let page = inner.store.events(&EventScope::All, after, limit).await?;
     continues(&page, after)?;
-    let next = page.events.last().map_or(after, |event| event.seq);
+    // The newest events may be those of a deleted session, which are gone.
+    let is_whole = page.events.len() < limit;
+    let next = page.events.last().filter(|_| !is_whole).map_or(page.last, |event| event.seq);
     Ok(EventList { next, events: page.events })
 }
 

@@ -119,6 +119,31 @@ fn decisions_on_edits_of_an_ended_job_are_events_of_its_session() {
 }
 
 #[test]
+fn the_events_go_on_where_those_of_a_deleted_session_were() {
+    covers("service.events");
+    block_on(async {
+        let bench = Bench::new(FILES);
+        let (kept, removed) = (bench.session(json!({})).await, bench.session(json!({})).await);
+        for session in [&kept, &removed] {
+            bench.run(session, "hello").await;
+            bench.work().await;
+        }
+        let newest = last(&bench).await;
+        bench.send(crate::service::Method::Delete, &format!("/api/agent/sessions/{removed}"), Value::Null).await;
+        let next = last(&bench).await;
+        assert!(next >= newest, "{next} after {newest}");
+        let (status, after) = bench.get(&format!("/api/agent/events?after={next}")).await;
+        assert_eq!((status, &after["next"], after["events"].as_array().map(Vec::len)), (200, &json!(next), Some(0)));
+        // A page that ends before the newest event goes on with its own last one.
+        let (_, page) = bench.get("/api/agent/events?limit=1").await;
+        assert_eq!(page["next"], page["events"][0]["seq"]);
+        let (status, refused) = bench.get("/api/agent/events?after=abc").await;
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert_eq!((status, message.starts_with("the number of the event is malformed")), (410, true), "{message}");
+    });
+}
+
+#[test]
 fn readers_learn_of_changes_that_have_no_event() {
     covers("service.events");
     block_on(async {

@@ -335,9 +335,11 @@ fn a_rollback_is_previewed_made_and_undone() {
         let scoped = json!({ "mode": "scoped_selected", "hunk_ids": [hunks[0]], "preview": true });
         let (_, effect) = bench.post(&roll, scoped).await;
         assert_eq!((&effect["status"], &effect["files"][0]["reverted"]), (&json!("preview"), &json!(1)), "{effect}");
+        assert_eq!(effect["undoable"], false, "{effect}");
         assert_eq!(bench.disk("a.md"), after);
         let (status, effect) = bench.post(&roll, json!({ "mode": "hard_all", "hunk_ids": [] })).await;
         assert_eq!((status, &effect["status"]), (200, &json!("completed")), "{effect}");
+        assert_eq!(effect["undoable"], true, "{effect}");
         assert_eq!((&effect["unsaved"], bench.disk("a.md")), (&json!(["a.md", "b.md"]), after.to_owned()));
         assert_eq!(bench.post("/api/agent/save", json!({})).await.0, 200);
         assert_eq!(bench.disk("a.md"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
@@ -356,6 +358,11 @@ fn a_rollback_is_previewed_made_and_undone() {
         assert_eq!(events["events"].as_array().unwrap().iter().filter(is_done).count(), 2, "{events}");
         let (_, log) = bench.get("/api/agent/change_log?file_path=a.md").await;
         assert!(log["changes"].as_array().is_some_and(|changes| changes.len() >= 3), "{log}");
+        // A rollback that changes nothing is no step: an undo reverts the step before it.
+        let (_, effect) = bench.post(&roll, json!({ "mode": "scoped_selected", "save": true })).await;
+        assert_eq!((&effect["status"], &effect["undoable"]), (&json!("completed"), &json!(false)), "{effect}");
+        bench.post("/api/agent/undo", Value::Null).await;
+        assert_eq!(bench.disk("a.md"), after);
     });
 }
 

@@ -55,7 +55,7 @@ fn no_tool_shows_a_file_that_rules_hide() {
             let files = world.session.core.workspace.clone();
             world.turn("do it");
             let shown = world.last_results().join("\n");
-            for secret in ["hunter", "b.txt (", "key (", "[secrets"] {
+            for secret in ["hunter", "b.txt (", "key (", "link.txt (", "[secrets"] {
                 assert!(!shown.contains(secret), "{rule}: {secret} in {shown}");
             }
             assert!(shown.contains("a.txt:1:KEY of a"), "{rule}: other files are found: {shown}");

@@ -84,10 +84,11 @@ fn each_familys_prompt_covers_the_topics_of_its_own_agent() {
         let instructions = profile.instructions();
         let prompt = request_with(profile).messages[0].text();
         assert!(prompt.starts_with(instructions.trim_end()), "{prompt}");
-        for topic in [&["You are Emend", "If the user took a file back"], topics].concat() {
+        for topic in [&["You are Emend", "can reject or undo each", "If the user took a file back"], topics].concat() {
             assert!(prompt.contains(topic), "{topic} is not in {prompt}");
         }
-        for topic in foreign {
+        // Where edits are saved at once, the user does not review each.
+        for topic in [&["reviews every change"], foreign].concat() {
             assert!(!prompt.contains(topic), "{topic} is in {prompt}");
         }
     }

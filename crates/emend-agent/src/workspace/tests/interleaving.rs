@@ -198,6 +198,91 @@ fn a_file_that_another_program_writes_during_a_write_keeps_that_text() {
     }
 }
 
+/// Decides on or takes back the edit of the first run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Act {
+    Accept,
+    Reject,
+    UndoRun,
+    Undo,
+    RollBack(RollbackMode),
+}
+
+impl Act {
+    async fn on(self, world: &World) -> Result<(), Code> {
+        let workspace = &world.workspace;
+        let done = match self {
+            Self::Accept => workspace.accept_all(None).await.map(drop),
+            Self::Reject => workspace.reject_all(None).await.map(drop),
+            Self::Undo => workspace.undo().await.map(drop),
+            Self::UndoRun => {
+                let undone = workspace.undo_runs(&[1]).await.map_err(|error| error.code())?;
+                return if undone.kept.is_empty() { Ok(()) } else { Err(Code::Stale) };
+            }
+            Self::RollBack(mode) => {
+                let request = RollbackRequest { mode, runs: vec![1], ..RollbackRequest::default() };
+                workspace.rollback(&request).await.map(drop)
+            }
+        };
+        done.map_err(|error| error.code())
+    }
+}
+
+#[test]
+fn a_text_that_another_program_writes_during_a_decision_or_an_undo_is_kept() {
+    covers("edit.foreign_text");
+    const OLD: &str = "a\nb\nc\nd\ntheirs\n";
+    const NEW: &str = "a\nB\nc\nd\ntheirs\n";
+    let scoped = RollbackMode::ScopedSelected;
+    for (act, mode, theirs, expected) in [
+        (Act::Accept, Mode::Staged, OLD, NEW),
+        (Act::Reject, Mode::Staged, OLD, OLD),
+        (Act::RollBack(scoped), Mode::Staged, OLD, OLD),
+        (Act::UndoRun, Mode::Direct, NEW, OLD),
+        (Act::RollBack(scoped), Mode::Direct, NEW, OLD),
+        // The step that is undone is the undo of the run.
+        (Act::Undo, Mode::Direct, OLD, NEW),
+        // Later changes of other programs go, too, and come back with the undo of the rollback.
+        (Act::RollBack(RollbackMode::HardAll), Mode::Direct, NEW, LETTERS),
+    ] {
+        let mut n_done = 0;
+        for point in 0.. {
+            let (world, environment) = interleaved(&format!("//- a.txt\n{LETTERS}"), mode);
+            block_on(replace(&world, None, &["a.txt"], ("b", "B"))).unwrap();
+            if act == Act::Undo {
+                block_on(world.workspace.undo_runs(&[1])).unwrap();
+            }
+            let files = Shared::clone(&world.files);
+            environment.at(point, move || {
+                files.insert("a.txt", theirs).unwrap();
+            });
+            let mut outcome = block_on(act.on(&world));
+            let passed = environment.passed();
+            // As above: a write after the last comparison is too late.
+            let end = passed.iter().position(|name| *name == "write").map_or(passed.len(), |write| write - 1);
+            if point >= end {
+                break;
+            }
+            let at = format!("{act:?} {mode:?}, point {point} of {passed:?}");
+            if outcome.is_err() {
+                assert_eq!((outcome, world.disk("a.txt")), (Err(Code::Stale), some(theirs)), "{at}");
+                outcome = block_on(act.on(&world));
+            }
+            n_done += 1;
+            assert_eq!(
+                (outcome, world.disk("a.txt"), world.visible("a.txt")),
+                (Ok(()), some(expected), some(expected)),
+                "{at}"
+            );
+            if expected == LETTERS {
+                block_on(world.workspace.undo()).unwrap();
+                assert_eq!(world.disk("a.txt"), some(theirs), "{at}");
+            }
+        }
+        assert!(n_done > 1, "{act:?} {mode:?}: {n_done} points");
+    }
+}
+
 #[test]
 fn a_rejected_write_shows_the_file_as_it_is_after_the_rejection() {
     covers("edit.stale edit.foreign_text");

@@ -97,6 +97,58 @@ fn a_redo_reaches_no_undo_before_a_later_edit() {
     assert_eq!((redo(&world), world.disk("a.txt")), (Err(Code::NotFound), some("one\nTWO\n")));
 }
 
+/// Returns a world in which the agent has edited one file, its edit was rolled back, and the user has edited a file since.
+#[cfg(not(target_family = "wasm"))]
+fn rolled_back(mode: RollbackMode, edited: &str) -> World {
+    let world = World::new("//- a.txt\none\ntwo\n//- b.txt\nbee\n", Mode::Direct);
+    world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
+    block_on(world.workspace.rollback(&RollbackRequest { mode, runs: vec![1], ..RollbackRequest::default() })).unwrap();
+    let text = world.visible(edited).unwrap();
+    world.user(edited, &format!("{text}mine\n"));
+    world
+}
+
+#[cfg(not(target_family = "wasm"))]
+#[test]
+fn steps_that_were_undone_before_a_rollback_are_redone_after_it() {
+    covers("review.undo");
+    for mode in [RollbackMode::HardAll, RollbackMode::ScopedSelected] {
+        for edited in ["a.txt", "b.txt"] {
+            let world = rolled_back(mode, edited);
+            let texts = || (world.disk("a.txt"), world.disk("b.txt"));
+            let last = texts();
+            for _ in 0..3 {
+                block_on(world.workspace.undo_whole()).unwrap();
+                assert_eq!(texts(), (some("one\ntwo\n"), some("bee\n")), "{mode:?} {edited}");
+                block_on(world.workspace.undo_whole()).unwrap();
+                assert_eq!(texts(), (some("ONE\ntwo\n"), some("bee\n")), "{mode:?} {edited}");
+                block_on(world.workspace.redo_whole()).unwrap();
+                assert_eq!(texts(), (some("one\ntwo\n"), some("bee\n")), "{mode:?} {edited}");
+                block_on(world.workspace.redo_whole()).unwrap();
+                assert_eq!(texts(), last, "{mode:?} {edited}");
+            }
+        }
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+#[test]
+fn an_undone_rollback_is_not_redone_behind_a_later_step() {
+    covers("review.undo");
+    for mode in [RollbackMode::HardAll, RollbackMode::ScopedSelected] {
+        let world = rolled_back(mode, "b.txt");
+        for _ in 0..2 {
+            block_on(world.workspace.undo_whole()).unwrap();
+        }
+        world.user("b.txt", "bee\nlater\n");
+        assert!(block_on(world.workspace.redo_whole()).is_err(), "{mode:?}");
+        block_on(world.workspace.undo_whole()).unwrap();
+        block_on(world.workspace.redo_whole()).unwrap();
+        let texts = (world.disk("a.txt"), world.disk("b.txt"));
+        assert_eq!(texts, (some("ONE\ntwo\n"), some("bee\nlater\n")), "{mode:?}");
+    }
+}
+
 #[test]
 fn without_a_step_of_the_user_an_undo_names_itself_as_impossible() {
     let world = World::new("//- a.txt\none\n", Mode::Direct);

@@ -10,7 +10,7 @@ use emend_llm::{BoxFuture, Clock, Shared};
 use futures::executor::block_on;
 use serde_json::json;
 
-use super::super::pack::BYTES_MAX;
+use super::super::pack::{BYTES_MAX, N_READ};
 use super::{Open, Project, check_same};
 use crate::state::StateDir;
 
@@ -196,6 +196,56 @@ fn a_redo_after_the_undo_of_a_hard_rollback_repeats_it_whole() {
         assert!(block_on(open.workspace.redo_whole()).is_err(), "{command}");
         check_same(&edited, &project.tree());
     }
+}
+
+#[test]
+fn edits_after_a_hard_rollback_of_a_command_are_redone_after_it() {
+    for command in ["printf 'c\\0' > b.bin; echo x >> a.txt", "rm b.bin; chmod 600 run.sh"] {
+        for edited in ["a.txt", "mine.txt"] {
+            let project = Project::usual();
+            let open = project.open();
+            let mut trees = Vec::new();
+            open.shell(command);
+            trees.push(project.tree());
+            let runs = vec![open.workspace.last_run()];
+            let request = RollbackRequest { mode: RollbackMode::HardAll, runs, ..RollbackRequest::default() };
+            block_on(open.workspace.rollback(&request)).unwrap();
+            trees.push(project.tree());
+            block_on(open.workspace.user_edit(edited, Some("mine\n"), None)).unwrap();
+            trees.push(project.tree());
+            for _ in 0..2 {
+                for before in trees[..2].iter().rev() {
+                    block_on(open.workspace.undo_whole()).unwrap();
+                    check_same(before, &project.tree());
+                }
+                for after in &trees[1..] {
+                    block_on(open.workspace.redo_whole()).unwrap();
+                    check_same(after, &project.tree());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_command_reads_the_files_that_have_changed_since_the_last_one_alone() {
+    let project = Project::usual();
+    fs::create_dir(project.path("many")).unwrap();
+    for number in 0..500 {
+        fs::write(project.path(&format!("many/{number}.txt")), format!("{number}\n")).unwrap();
+    }
+    let open = project.open();
+    let n_read = |command: &str| {
+        // Until then, a further change could get the same time.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        N_READ.set(0);
+        open.shell(command);
+        N_READ.get()
+    };
+    assert!(n_read("true") > 500);
+    assert_eq!(n_read("true"), 0);
+    fs::write(project.path("many/7.txt"), "mine\n").unwrap();
+    assert_eq!(n_read("true"), 1);
 }
 
 #[test]
