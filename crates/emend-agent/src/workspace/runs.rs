@@ -153,6 +153,22 @@ impl Workspace {
         runs.into_values().collect()
     }
 
+    /// Takes in what other programs have done to the files that the agent has edited, so that [`runs`](Self::runs) tells which
+    /// changes are in effect on the disk. A file that cannot be read is left for its next use.
+    ///
+    /// # Errors
+    ///
+    /// The state cannot be read.
+    #[cfg(not(target_family = "wasm"))]
+    pub async fn take_in_changes(&self) -> Result<(), WorkspaceError> {
+        let _writing = self.enter().await?;
+        let paths: Vec<FilePath> = self.state().files.keys().cloned().collect();
+        for path in paths {
+            let _ = self.visible(&path).await;
+        }
+        Ok(())
+    }
+
     /// Undoes the agent's changes in `runs`. Lines of the user stay. A change also stays if the user has deleted or
     /// replaced its lines since: its old lines would otherwise return beside the user's replacement.
     ///

@@ -25,6 +25,7 @@ use crate::wrap::folded;
 
 pub(crate) async fn list(root: &Start, json: bool) -> Result<ExitCode, Failure> {
     let project = Project::open_to_read(root).await?;
+    project.workspace.take_in_changes().await?;
     let notes = project.run_notes()?;
     let mut stdout = stdout();
     let runs = project.workspace.runs();
@@ -65,6 +66,7 @@ pub(crate) async fn list(root: &Start, json: bool) -> Result<ExitCode, Failure> 
 
 pub(crate) async fn rollback(root: &Start, run: u64, check: bool) -> Result<ExitCode, Failure> {
     let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
+    project.workspace.take_in_changes().await?;
     let runs = since(&project, run)?;
     if check {
         let undone = project.workspace.preview_undo_runs(&runs).await?;

@@ -23,6 +23,7 @@ use crate::wrap::folded;
 /// Undoes one run. Hunks on which later edits depend stay, and are named.
 pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCode, Failure> {
     let project = if check { Project::open_to_read(root).await? } else { Project::open(root, Mode::Direct).await? };
+    project.workspace.take_in_changes().await?;
     since(&project, run)?;
     let known = project.workspace.runs().into_iter().find(|known| known.run_id == run);
     let lost = known.map(|known| known.lost).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
-use emend_agent::workspace::{FinishedStep, Mode};
+use emend_agent::workspace::{FinishedStep, Mode, RunChanges};
 
 use crate::commands::checkpoints::{Undone, reasons, report};
 use crate::failure::Failure;
@@ -63,13 +63,30 @@ fn passed(project: &Project) -> Result<BTreeSet<u64>, Failure> {
     Ok(project.run_notes()?.into_iter().filter(|note| note.is_passed).map(|note| note.run).collect())
 }
 
+/// Takes in what other programs did to the files since. Returns the last run in effect, if they have taken it back: its files
+/// are as before it.
+async fn taken_back(project: &Project) -> Result<Option<u64>, Failure> {
+    let in_effect = || project.workspace.runs().into_iter().filter(|run| run.is_on).map(|run| run.run_id).collect();
+    let before: Vec<u64> = in_effect();
+    project.workspace.take_in_changes().await?;
+    let now: Vec<u64> = in_effect();
+    Ok(before.last().copied().filter(|last| !now.contains(last)))
+}
+
 /// Undoes the last run that still has an effect, and saves that.
 ///
 /// An older run is not undone instead, because the user may want to keep it: the message says why the last one cannot be
 /// undone. A repeated undo goes on to the older one.
 pub(crate) async fn undo_last(project: &Project) -> Result<Undone, Failure> {
+    let taken_back = taken_back(project).await?;
     let mut runs = project.workspace.runs();
     runs.retain(|run| run.is_on);
+    if let Some(last) = taken_back {
+        project.save()?;
+        let name = project.run_name(last)?;
+        let message = format!("{name} has nothing left to undo: its files are as before it");
+        return Err(Failure::new(Code::Conflict, message + &advice(project, runs.last())?));
+    }
     let passed = passed(project)?;
     while let Some(last) = runs.pop() {
         let name = project.run_name(last.run_id)?;
@@ -93,14 +110,20 @@ pub(crate) async fn undo_last(project: &Project) -> Result<Undone, Failure> {
         if !reasons.is_empty() {
             message += &format!(": {}", reasons.join("; "));
         }
-        if let Some(older) = runs.last() {
+        message += &advice(project, runs.last())?;
+        if !runs.is_empty() {
             pass(project, last.run_id)?;
-            let name = project.run_name(older.run_id)?;
-            message += &format!(". To undo {name} instead, repeat the undo, or: emend rollback {}", older.run_id);
         }
         return Err(Failure::new(Code::Conflict, message));
     }
     Err(Failure::new(Code::NotFound, "there is nothing to undo in this project"))
+}
+
+/// Returns how to undo an older run, as the end of a message.
+fn advice(project: &Project, older: Option<&RunChanges>) -> Result<String, Failure> {
+    let Some(older) = older else { return Ok(String::new()) };
+    let name = project.run_name(older.run_id)?;
+    Ok(format!(". To undo {name} instead, repeat the undo, or: emend rollback {}", older.run_id))
 }
 
 /// Notes that the user was told that a run has nothing left to undo.

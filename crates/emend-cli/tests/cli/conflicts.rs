@@ -133,6 +133,33 @@ fn redo_after_a_conversion_of_line_endings_is_a_conflict() {
     assert_eq!(outcome.stdout.replace('\r', ""), diff);
 }
 
+#[test]
+fn a_run_that_the_user_took_back_and_restored_can_be_undone() {
+    let undo: &[&str] = &["undo"];
+    for (refused, then) in [(undo, undo), (undo, &["rollback", "2"]), (&["rollback", "2"], undo)] {
+        let project = Project::new(&[("old.txt", b"aaa one\n"), ("d.txt", b"ccc\n")]);
+        project.run(&["run", "rename aaa to bbb"]).assert_ok();
+        project.run(&["run", "rename ccc to ddd"]).assert_ok();
+        // As `git stash` does, and `git stash pop` below.
+        fs::write(project.path("d.txt"), b"ccc\n").unwrap();
+        let outcome = project.run(refused);
+        assert_eq!((outcome.status, project.read("old.txt").as_str()), (1, "bbb one\n"), "{refused:?}");
+        assert!(outcome.stderr.contains("nothing left to undo"), "{}", outcome.stderr);
+        if refused == undo {
+            let expected = "run 2 (rename ccc to ddd) has nothing left to undo: its files are as before it. To undo run 1 \
+                            (rename aaa to bbb) instead, repeat the undo";
+            assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
+        }
+        fs::write(project.path("d.txt"), b"ddd\n").unwrap();
+        let listed = project.run(&["checkpoints"]).assert_ok().stdout.clone();
+        assert!(!listed.contains("(undone)"), "{listed}");
+        project.run(then).assert_ok();
+        assert_eq!((project.read("d.txt"), project.read("old.txt")), ("ccc\n".to_owned(), "bbb one\n".to_owned()));
+        project.run(&["redo"]).assert_ok();
+        assert_eq!(project.read("d.txt"), "ddd\n");
+    }
+}
+
 /// Checks that undo after a change of the user's to the files of the last of two runs undoes neither run.
 #[track_caller]
 fn check_refused(spoil: impl Fn(&Project), reason: &str) {

@@ -135,7 +135,10 @@ impl LineLog {
         let by = Origin::External;
         let is_on =
             |set: &StatusChange| self.index_of(set.change).is_some_and(|ix| self.changes[ix as usize].status.is_on());
-        let is_write = |entry: &&LogEntry| matches!(entry.action, Action::Write);
+        // A text that another program restored takes the agent's changes back, and that is a rejection.
+        let is_write = |entry: &&LogEntry| {
+            matches!(entry.action, Action::Write) || entry.by == by && matches!(entry.action, Action::Reject)
+        };
         let writes = self.history.entries.iter().rev().take(ENTRIES_MAX).filter(is_write);
         // Also before edits that were undone since.
         let last = writes.take_while(|entry| entry.by == by || !entry.set.iter().any(is_on));

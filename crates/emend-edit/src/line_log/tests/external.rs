@@ -462,6 +462,9 @@ fn a_text_that_another_program_puts_back_is_no_change() {
         &[None, Some("one\n2\n")][..],
         &[Some("one\nzwei\n"), Some("one\n2\n")],
         &[Some("one\n2\nthree\n"), Some("zero\none\n2\nthree\n"), None, Some("one\n2\n")],
+        // The text from before the edit, which takes it back.
+        &[Some("one\ntwo\n"), Some("one\n2\n")],
+        &[Some("one\ntwo\n"), None, Some("one\ntwo\n"), Some("one\n2\n")],
     ] {
         let mut log = LineLog::new(Some("one\ntwo\n"));
         let ids = log.write(Origin::Agent, meta("edit"), "one\n2\n", Status::Accepted);
