@@ -248,7 +248,14 @@ impl<O: Write, E: Write> Printer<O, E> {
             EventKind::TurnLimit { .. } | EventKind::BudgetExceeded { .. } => {
                 self.line_start()?;
                 let limit = limit_reached(kind).unwrap_or_default();
-                writeln!(self.progress(), "  stopped: {limit}; to continue: emend run --continue \"go on\"")?;
+                let advice = match kind {
+                    // A limit of rounds lets at least one pass.
+                    EventKind::TurnLimit { round: 0, total_turns } => {
+                        format!("the conversation has {total_turns} responses; to continue, raise --max-responses")
+                    }
+                    _ => "to continue: emend run --continue \"go on\"".to_owned(),
+                };
+                writeln!(self.progress(), "  stopped: {limit}; {advice}")?;
             }
             EventKind::SteeringReturned { content } => {
                 self.line_start()?;

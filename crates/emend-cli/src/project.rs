@@ -229,6 +229,8 @@ pub(crate) struct ProjectOptions {
     pub(crate) variables: EnvPolicy,
     /// Whether every change of files is refused.
     pub(crate) read_only: bool,
+    /// Whether an agent that only reads works beside another process that has locked the project.
+    pub(crate) works_beside: bool,
     /// Whether an index speeds up searches.
     pub(crate) has_index: bool,
     /// Directory for the state, if not the user's.
@@ -238,7 +240,8 @@ pub(crate) struct ProjectOptions {
 impl ProjectOptions {
     fn of(mode: Mode) -> Self {
         let variables = EnvPolicy::default();
-        Self { mode, sandbox: None, variables, read_only: false, has_index: false, state_home: None }
+        let (read_only, works_beside) = (false, false);
+        Self { mode, sandbox: None, variables, read_only, works_beside, has_index: false, state_home: None }
     }
 }
 
@@ -268,6 +271,8 @@ pub(crate) struct Project {
     pub(crate) finished: Option<FinishedStep>,
     /// Whether several servers share the project. Each change is then saved as it is made.
     is_shared: bool,
+    /// Whether another process may have locked the project. Nothing but new conversations is saved then.
+    is_reader: bool,
 }
 
 impl Project {
@@ -325,7 +330,12 @@ impl Project {
             return Self::with_elsewhere(environment, state, options).await;
         }
         let environment = Self::restricted(place, &mut options)?;
-        let state = open_state_in(options.state_home.as_deref(), &environment)?;
+        let state = match open_state_in(options.state_home.as_deref(), &environment) {
+            Err(failure) if failure.code == Code::Busy && options.read_only && options.works_beside => {
+                StateDir::for_reading(place.root())?
+            }
+            opened => opened?,
+        };
         if !place.start().is_root() {
             let given = Self::environment(place.given())?;
             // `emend patch` was killed in this directory.
@@ -382,7 +392,8 @@ impl Project {
             false => Shared::new(workspace.starting_in(place.start().clone())),
         };
         let start = place.start().clone();
-        Ok(Self { workspace, agents, start, clock, state, saved: Arc::default(), finished: None, is_shared: true })
+        let (saved, finished) = (Arc::default(), None);
+        Ok(Self { workspace, agents, start, clock, state, saved, finished, is_shared: true, is_reader: false })
     }
 
     async fn with_state(
@@ -424,7 +435,9 @@ impl Project {
         let environment = if options.read_only { Shared::new(ReadOnly::new(environment)) } else { environment };
         let saved_revision = Arc::new(AtomicU64::new(u64::MAX));
         let saver = Saver { document, saved: Arc::clone(&saved_revision) };
-        let workspace = Workspace::new(environment, options.mode, Shared::clone(&clock)).with_saver(Shared::new(saver));
+        let is_reader = state.is_for_reading();
+        let workspace = Workspace::new(environment, options.mode, Shared::clone(&clock));
+        let workspace = if is_reader { workspace } else { workspace.with_saver(Shared::new(saver)) };
         let mut finished = None;
         if let Some(snapshot) = saved {
             workspace.restore(snapshot).map_err(|error| Failure::new(Code::IoError, error.to_string()))?;
@@ -435,7 +448,8 @@ impl Project {
             true => Shared::clone(&workspace),
             false => Shared::new(workspace.starting_in(start.clone())),
         };
-        Ok(Self { workspace, agents, start, clock, state, saved: saved_revision, finished, is_shared: false })
+        let saved = saved_revision;
+        Ok(Self { workspace, agents, start, clock, state, saved, finished, is_shared: false, is_reader })
     }
 
     /// Returns the state directory of a project, without locking or creating anything.
@@ -487,7 +501,7 @@ impl Project {
 
     /// Remembers that the user trusts the folder.
     pub(crate) fn trust(&self) -> Result<(), Failure> {
-        self.state.save(TRUST_DOCUMENT, &true).map_err(Failure::from)
+        self.save_document(TRUST_DOCUMENT, &true)
     }
 
     /// Returns how many hunks wait for review, e.g. `2 hunks wait for review`, if any do.
@@ -537,6 +551,9 @@ impl Project {
 
     /// Writes a document of the state directory.
     pub(crate) fn save_document<T: Serialize>(&self, name: &str, document: &T) -> Result<(), Failure> {
+        if self.is_reader {
+            return Ok(());
+        }
         self.state.save(name, document).map_err(Failure::from)
     }
 

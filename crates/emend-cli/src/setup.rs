@@ -80,6 +80,8 @@ impl Setup {
             sandbox,
             variables: variables(&settings),
             read_only: settings.read_only.value,
+            // The other process may be about to continue the same conversation.
+            works_beside: args.resumed().is_none(),
             has_index: settings.index.value.0,
             state_home: host.state_home,
         };

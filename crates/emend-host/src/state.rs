@@ -163,7 +163,8 @@ impl StateDir {
     }
 
     /// Returns whether this is the state for a reader, which holds no lock.
-    pub(crate) fn is_for_reading(&self) -> bool {
+    #[must_use]
+    pub fn is_for_reading(&self) -> bool {
         self.lock.is_none()
     }
 

@@ -217,7 +217,8 @@ async fn service(place: &Place, settings: Settings, args: &ServeArgs) -> Result<
     let sandbox = settings.sandbox.value.then(|| Sandbox { writable: writable() });
     let (variables, read_only) = (setup::variables(&settings), settings.read_only.value);
     let has_index = settings.index.value.0;
-    let options = ProjectOptions { mode: Mode::Staged, sandbox, variables, read_only, has_index, state_home: None };
+    let (mode, works_beside, state_home) = (Mode::Staged, false, None);
+    let options = ProjectOptions { mode, sandbox, variables, read_only, works_beside, has_index, state_home };
     let (project, stores) = open_project(place, options, args.store.clone(), args.job_lease).await?;
     let default_model = settings.model.value.clone().or_else(provider::newest).unwrap_or(Model::Offline);
     let is_canvas_in_git = args.canvas == CanvasKind::Git;

@@ -248,8 +248,13 @@ fn text_or_file(setting: &Sourced<Option<String>>) -> Result<Option<String>, Fai
         None => None,
         Some((text, None)) => Some(text.to_owned()),
         Some((_, Some(path))) => {
-            let missing = || Failure::new(Code::Configuration, format!("{source}: {path} does not exist"));
-            Some(read(Path::new(path))?.ok_or_else(missing)?)
+            // The path in a settings file is relative to that file. Otherwise a project could supply the text.
+            let path = match source {
+                Source::File(file) => file.with_file_name(path),
+                _ => Path::new(path).to_owned(),
+            };
+            let missing = || Failure::new(Code::Configuration, format!("{source}: {} does not exist", path.display()));
+            Some(read(&path)?.ok_or_else(missing)?)
         }
     })
 }

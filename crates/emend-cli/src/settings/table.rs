@@ -228,7 +228,7 @@ static TABLE: [Row; 20] = [
         heading: MODEL,
         help: "Instructions for the model, or @ and a file with them",
         details: "They follow your own ~/.config/emend/AGENTS.md and have precedence over it and over the project's \
-                  AGENTS.md.",
+                  AGENTS.md. In a settings file, the path of the file is relative to the settings file.",
     },
     Row {
         name: "max_tool_rounds",

@@ -243,9 +243,17 @@ fn commands_that_only_read_work_while_another_process_has_the_project() {
         &["config"],
         &["tools", "call", "read_file", r#"{"file_path": "notes.md"}"#],
         &["tools", "call", "grep", r#"{"pattern": "omega"}"#],
+        &["run", "--read-only", "find omega"],
+        &["run", "--read-only", "--fork", &id, "find omega"],
     ] {
+        let state = project.documents();
         project.run(args).assert_ok();
+        assert_eq!(project.documents(), state, "{args:?}");
     }
+    assert_eq!(list(&project).len(), 3);
+    // Both processes would write the same conversation.
+    let outcome = project.run(&["run", "--read-only", "--continue", "x"]);
+    assert_eq!((outcome.status, outcome.stderr.contains("[busy]")), (1, true), "{}", outcome.stderr);
     let holder = format!("another emend process (pid {}) has", std::process::id());
     for args in [&["undo"][..], &["run", "x"], &["sessions", "delete", &id]] {
         let outcome = project.run(args);

@@ -165,6 +165,20 @@ fn a_model_that_never_ends_is_stopped_with_a_status_of_its_own() {
     check(&[], "max_tool_rounds = 3\n", "the limit is reached after 3 rounds of tool calls");
     check(&["--max-tokens", "2k"], "", "the limit of 2000 tokens is reached (2020 used)");
     check(&["--max-time", "1s", "--max-turns", "0"], "", "the limit of 1 s is reached");
+    // The limit of responses is one of the conversation, so that a continuation with the same limit stops at once.
+    let project_of_two = project("", "");
+    let args = ["run", "go", "--model", "openai_compatible:m", "--max-responses", "2"];
+    for (args, advice) in [
+        (args.to_vec(), "after 2 rounds of tool calls; to continue: emend run --continue \"go on\"\n"),
+        (
+            [&args[..], &["--continue"]].concat(),
+            "after 0 rounds of tool calls; the conversation has 2 responses; to continue, raise --max-responses\n",
+        ),
+    ] {
+        let (url, _requests) = answer(endless());
+        let outcome = run(&project_of_two, &args, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]);
+        assert_eq!((outcome.status, outcome.stderr.contains(advice)), (5, true), "{}", outcome.stderr);
+    }
     let (url, _requests) = answer(endless());
     let project = project("", "");
     let args = ["run", "go", "--model", "openai_compatible:m", "--max-cost", "1", "--max-turns", "12"];
@@ -211,6 +225,21 @@ fn the_model_gets_the_users_instructions_before_those_of_the_option() {
     }
     let outcome = run(&project, &["run", "go", "--instructions", "@none.md"], &[]);
     assert_eq!((outcome.status, outcome.stderr.contains("none.md does not exist")), (3, true), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_file_that_the_users_settings_name_is_beside_them() {
+    let project = project("instructions = \"@own.md\"\n", "");
+    // A file of the project does not take its place.
+    std::fs::write(project.path("own.md"), "Of the project.\n").unwrap();
+    let outcome = run(&project, &["run", "go"], &[]);
+    let expected = format!("{} does not exist", project.path("config/emend/own.md").display());
+    assert_eq!((outcome.status, outcome.stderr.contains(&expected)), (3, true), "{}", outcome.stderr);
+    std::fs::write(project.path("config/emend/own.md"), "Of the user.\n").unwrap();
+    let (url, requests) = answer("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned());
+    run(&project, &["run", "go", "--model", "openai_compatible:m"], &[("OPENAI_COMPATIBLE_BASE_URL", &url)]);
+    let request = requests.recv().unwrap();
+    assert!(request.contains("Of the user.") && !request.contains("Of the project."), "{request}");
 }
 
 #[test]

@@ -135,6 +135,16 @@ impl Project {
         projects.into_iter().any(|project| project.unwrap().path().join("commit.json").exists())
     }
 
+    /// Returns the documents in the state of the project, without its conversations.
+    pub(crate) fn documents(&self) -> Vec<(std::ffi::OsString, Vec<u8>)> {
+        let projects = fs::read_dir(self.state.path().join("emend")).unwrap();
+        let entries = projects.filter_map(|project| fs::read_dir(project.unwrap().path()).ok()).flatten();
+        let files = entries.map(|entry| entry.unwrap()).filter(|entry| entry.file_type().unwrap().is_file());
+        let mut documents: Vec<_> = files.map(|file| (file.file_name(), fs::read(file.path()).unwrap())).collect();
+        documents.sort();
+        documents
+    }
+
     /// Remembers that the user trusts the project, unless another process uses it.
     #[cfg(target_os = "linux")]
     pub(crate) fn trust(&self) {
