@@ -279,7 +279,9 @@ for (const how of ["signal", "cancel"]) {
 }
 
 for (const how of ["signal", "cancel", "leaving the loop"]) {
-  test(`a run that ends by ${how} raises the epoch of the canvas by one, also without a lease`, async (t) => {
+  test(`a run that ends by ${how} raises the epoch of the canvas by one, also without a lease`, {
+    timeout: 60_000,
+  }, async (t) => {
     const { model, requests } = scripted(["Hello.", () => never]);
     const agent = await create(t, { model });
     agent.canvas.open("notes.md");

@@ -87,7 +87,7 @@ const COUNTED = [
 
 for (const [limits, n, expected] of COUNTED) {
   const named = Object.entries(limits).map(([name, value]) => `${name} ${rounded(value)}`);
-  test(`a model that loops is stopped after ${n} responses by ${named.join(", ")}`, async (t) => {
+  test(`a model that loops is stopped after ${n} ${n === 1 ? "response" : "responses"} by ${named.join(", ")}`, async (t) => {
     const looped = looping({ name: PRICED });
     const agent = await create(t, looped, limits);
     const { end, usage, events } = await finish(agent.run("go"));

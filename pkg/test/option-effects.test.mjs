@@ -1,4 +1,4 @@
-// The effect of each npm option in docs/settings.md: on requests, on the list of tools, or in the test that `ELSEWHERE` names.
+// The effect of each npm option in docs/settings.md: on requests, on the tools, or in the test that `ELSEWHERE` names.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -179,7 +179,7 @@ test("the offline model waits before each piece of its answer", async (t) => {
   const took = times.at(-1) - times[0];
   assert.ok(took >= least, `${took} ms for ${times.length} pieces`);
 
-  agent.setModel({ provider: "offline", paceMs: 600_000 });
+  agent.setModel({ provider: "offline", paceMs: 2_000 });
   const run = agent.run("what can you do?");
   const events = collect(run);
   await pause(50);

@@ -1,5 +1,5 @@
-// The npm options in docs/settings.md: each is accepted, and a wrong value is rejected. The fallback model and others have an
-// effect; option-effects.test.mjs says where the rest is tested.
+// The npm options in docs/settings.md: each is accepted, and a wrong value is rejected. Effects of the fallback model and
+// others; option-effects.test.mjs says where the rest is tested.
 
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -11,7 +11,7 @@ use emend_edit::patch::v4a;
 use serde_json::{Value, json};
 
 use crate::style::{self, Painter};
-use crate::visible::{Guarded, visible};
+use crate::visible::{Guarded, visible, without_colours};
 
 /// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,11 +278,12 @@ impl<O: Write, E: Write> Printer<O, E> {
             self.progress().write_all(b"  | ")?;
             (self.mid_line, self.n_chars) = (true, 0);
         }
-        let text = piece.trim_end_matches('\n');
+        let ends = piece.ends_with('\n');
+        let text = without_colours(piece.trim_end_matches('\n'));
         let shown: String = text.chars().take(LINE_CHARS_MAX.saturating_sub(self.n_chars)).collect();
         self.progress().write_all(shown.as_bytes())?;
         self.n_chars += text.chars().count();
-        if piece.len() > text.len() { self.end_output_line() } else { Ok(()) }
+        if ends { self.end_output_line() } else { Ok(()) }
     }
 
     /// Ends a line of a command's output, with the number of characters that were not printed.

@@ -4,6 +4,7 @@
 //! or an answer, stays as it is where standard output is not a terminal. Text for people is made safe everywhere: a pipe
 //! or a log can lead to a terminal.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, StderrLock, StdoutLock, Write};
 
 /// Escapes control characters of a line, so that they do not reach the terminal.
@@ -18,6 +19,27 @@ pub(crate) fn visible(line: &str) -> String {
         }
     }
     text
+}
+
+/// Returns a line of a command's output without the sequences that set colours. Others stay, and [`visible`] shows them.
+pub(crate) fn without_colours(line: &str) -> Cow<'_, str> {
+    const START: &str = "\u{1b}[";
+    if !line.contains(START) {
+        return Cow::Borrowed(line);
+    }
+    let (mut plain, mut rest) = (String::with_capacity(line.len()), line);
+    while let Some((before, after)) = rest.split_once(START) {
+        plain.push_str(before);
+        let end = after.find(|char: char| !char.is_ascii_digit() && !matches!(char, ';' | ':'));
+        rest = match end.map(|end| after.split_at(end)) {
+            Some((_, colour)) if colour.starts_with('m') => &colour[1..],
+            _ => {
+                plain.push_str(START);
+                after
+            }
+        };
+    }
+    Cow::Owned(plain + rest)
 }
 
 /// As [`visible`], with the characters that join others escaped, too: in a question, every character counts.
@@ -121,6 +143,20 @@ impl<W: Write> Write for Guarded<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_of_commands_are_left_out() {
+        for (line, expected) in [
+            ("plain", "plain"),
+            ("\u{1b}[1;31mred\u{1b}[0m\u{1b}[m", "red"),
+            ("\u{1b}[38:5:1mred", "red"),
+            // Other sequences are shown.
+            ("a\u{1b}[2Jb\u{1b}[31", "a\u{1b}[2Jb\u{1b}[31"),
+            ("\u{1b}[\u{1b}[31mx\u{1b}", "\u{1b}[x\u{1b}"),
+        ] {
+            assert_eq!(without_colours(line), expected, "{line:?}");
+        }
+    }
 
     #[test]
     fn nothing_that_a_terminal_obeys_is_left() {

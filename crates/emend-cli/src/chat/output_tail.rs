@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::visible::without_colours;
+
 /// Lines that are shown.
 const LINES_MAX: usize = 8;
 
@@ -22,6 +24,26 @@ pub(super) struct OutputTail {
 struct Line {
     text: String,
     n_chars: usize,
+    /// Whether the next text is written over this one, as progress is.
+    is_over: bool,
+}
+
+impl Line {
+    /// Takes text without line feeds. A terminal would write the text after a carriage return over the one before.
+    fn push(&mut self, text: &str) {
+        for (number, text) in text.split('\r').enumerate() {
+            self.is_over |= number > 0;
+            if text.is_empty() {
+                continue;
+            }
+            if std::mem::take(&mut self.is_over) {
+                (self.text, self.n_chars) = (String::new(), 0);
+            }
+            let n_free = LINE_CHARS_MAX.saturating_sub(self.n_chars);
+            self.text.extend(text.chars().take(n_free));
+            self.n_chars += text.chars().count();
+        }
+    }
 }
 
 impl OutputTail {
@@ -35,11 +57,8 @@ impl OutputTail {
                     self.n_hidden += 1;
                 }
             }
-            let text = piece.trim_end_matches(['\r', '\n']);
             if let Some(line) = self.lines.back_mut() {
-                let n_free = LINE_CHARS_MAX.saturating_sub(line.n_chars);
-                line.text.extend(text.chars().take(n_free));
-                line.n_chars += text.chars().count();
+                line.push(piece.trim_end_matches('\n'));
             }
             self.is_open = !piece.ends_with('\n');
         }
@@ -50,8 +69,8 @@ impl OutputTail {
         let noun = if self.n_hidden == 1 { "line" } else { "lines" };
         let hidden = (self.n_hidden > 0).then(|| format!("… {} earlier {noun} not shown", self.n_hidden));
         let shown = self.lines.iter().map(|line| match line.n_chars.saturating_sub(LINE_CHARS_MAX) {
-            0 => line.text.clone(),
-            n_more => format!("{}… {n_more} more characters", line.text),
+            0 => without_colours(&line.text).into_owned(),
+            n_more => format!("{}… {n_more} more characters", without_colours(&line.text)),
         });
         hidden.into_iter().chain(shown).collect()
     }
@@ -72,6 +91,8 @@ mod tests {
     fn what_is_not_shown_is_counted() {
         check(&[], &[]);
         check(&["a", "b\nc\r\n"], &["ab", "c"]);
+        check(&["1 %\r2", " %\r", "3 %\r\n", "done\r"], &["3 %", "done"]);
+        check(&["\u{1b}[1;3", "1mred\u{1b}[0m \u{1b}[2Jx\n"], &["red \u{1b}[2Jx"]);
         let numbers: String = (1..=3_000).map(|number| format!("{number}\n")).collect();
         let last = ["2993", "2994", "2995", "2996", "2997", "2998", "2999", "3000"];
         check(&[&numbers], &[&["… 2992 earlier lines not shown"][..], &last].concat());
