@@ -44,7 +44,7 @@ pub(crate) fn policy(settings: &Settings) -> Result<Policy, Failure> {
             }
             let name = text.value.split(':').next().unwrap_or_default().trim();
             match check_tool_name(name, &tool_set::OWN_NAMES) {
-                Ok(()) => Ok(rule),
+                Ok(canonical) => Ok(rule.for_tool(canonical)),
                 Err(unknown) if unknown.nearest.is_none() => {
                     Err(wrong(format!("{unknown}; `emend tools list` lists the tools")))
                 }

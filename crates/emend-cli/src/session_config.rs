@@ -102,7 +102,7 @@ fn tool_limits(name: &str, limits: &[Sourced<String>]) -> Result<BTreeMap<String
             let known = || tools.names().collect::<Vec<_>>().join(", ");
             return Err(wrong(match check_tool_name(tool, &tool_set::OWN_NAMES) {
                 Err(unknown) => unknown.to_string(),
-                Ok(()) => format!("{tool} is not the canonical name of a tool; expected one of {}", known()),
+                Ok(_) => format!("{tool} is not the canonical name of a tool; expected one of {}", known()),
             }));
         }
         Ok((tool.to_owned(), n))

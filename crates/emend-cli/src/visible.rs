@@ -14,7 +14,7 @@ pub(crate) fn visible(line: &str) -> String {
         match char {
             '\t' => text.push(char),
             char if char.is_control() => text.extend(char.escape_default()),
-            char if turns(char) || hides(char) => text.extend(char.escape_unicode()),
+            char if turns(char) || hides(char) || breaks(char) => text.extend(char.escape_unicode()),
             char => text.push(char),
         }
     }
@@ -52,6 +52,11 @@ fn turns(char: char) -> bool {
     matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Returns whether a character ends a line or paragraph for some programs, and not for others.
+fn breaks(char: char) -> bool {
+    matches!(char, '\u{2028}' | '\u{2029}')
+}
+
 /// Returns whether a character is drawn as nothing or as a blank, so that two different texts look the same. The joiners
 /// of letters and emoji are not among them.
 fn hides(char: char) -> bool {
@@ -79,7 +84,7 @@ pub(crate) fn visible_json(text: &str) -> String {
     for char in text.chars() {
         match char {
             '\n' | '\t' => shown.push(char),
-            char if char.is_control() || turns(char) || hides(char) => {
+            char if char.is_control() || turns(char) || hides(char) || breaks(char) => {
                 shown.extend(char.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
             }
             char => shown.push(char),
@@ -170,6 +175,7 @@ mod tests {
             ("a\u{9b}31mb", "a\\u{9b}31mb"),
             ("a\r\nb\rc\td\u{7f}", "a\nb\\rc\td\\u{7f}"),
             ("a\u{202e}b", "a\\u{202e}b"),
+            ("a\u{2028}b\u{2029}", "a\\u{2028}b\\u{2029}"),
             ("grün 日本\n", "grün 日本\n"),
             ("r\u{200b}m\u{ad}\u{feff}", "r\\u{200b}m\\u{ad}\\u{feff}"),
             ("\u{3164}\u{115f}\u{e0041}", "\\u{3164}\\u{115f}\\u{e0041}"),

@@ -174,6 +174,12 @@ impl Rule {
         Self { action, subject: Subject::Effect(effect), pattern: Some(Shared::new(pattern)) }
     }
 
+    /// Returns the rule for the tool with this canonical name. A rule with the name of one profile would not hold in others.
+    #[must_use]
+    pub fn for_tool(self, canonical: &str) -> Self {
+        Self { subject: Subject::Name(canonical.to_owned()), ..self }
+    }
+
     /// Returns whether the rule is for all tools with an effect.
     #[must_use]
     pub fn is_for_effect(&self) -> bool {

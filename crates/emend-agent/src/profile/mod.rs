@@ -239,19 +239,25 @@ impl fmt::Display for UnknownTool {
 }
 
 /// Checks the name of the tool that a rule is for: `*`, the name of a tool of the agent in any profile, or one of `others`.
-/// The session need not have the tool.
+/// The session need not have the tool. Returns the canonical name of the tool, under which the rule holds in every profile.
 ///
 /// # Errors
 ///
 /// Returns the tool that does not exist.
-pub fn check_tool_name(name: &str, others: &[&str]) -> Result<(), UnknownTool> {
-    let [mut canonical, exposed]: [Vec<&str>; 2] = tool_names::all();
-    canonical.extend_from_slice(others);
-    if name == "*" || canonical.contains(&name) || exposed.contains(&name) {
-        return Ok(());
+pub fn check_tool_name<'a>(name: &'a str, others: &[&str]) -> Result<&'a str, UnknownTool> {
+    if name == "*" || others.contains(&name) {
+        return Ok(name);
     }
-    // Canonical names first: they hold under every profile.
-    let nearest = [canonical, exposed].into_iter().find_map(|names| closest(name, names, 1).pop());
+    let all = tool_names::all();
+    if let Some([canonical, _]) = all.iter().find(|[_, known]| *known == name) {
+        return Ok(canonical);
+    }
+    let n_canonical = all.iter().take_while(|[canonical, known]| canonical == known).count();
+    let (canonical, exposed) = all.split_at(n_canonical);
+    let nearest = |names: &[[&str; 2]], others: &[&str]| {
+        closest(name, names.iter().map(|[_, known]| *known).chain(others.iter().copied()), 1).pop()
+    };
+    let nearest = nearest(canonical, others).or_else(|| nearest(exposed, &[]));
     Err(UnknownTool { name: name.to_owned(), nearest })
 }
 

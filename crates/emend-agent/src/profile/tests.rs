@@ -402,12 +402,23 @@ fn a_rule_for_a_tool_that_does_not_exist_names_the_nearest_tool() {
     covers("approval.policy");
     #[track_caller]
     fn check(name: &str, expected: &str) {
-        let message =
-            check_tool_name(name, &["run_tests"]).map_or_else(|unknown| unknown.to_string(), |()| String::new());
+        let message = check_tool_name(name, &["run_tests"]).map_or_else(|unknown| unknown.to_string(), str::to_owned);
         assert_eq!(message, expected);
     }
-    for known in ["*", "shell", "Bash", "replace", "safe_patch", "web_fetch", "Task", "run_tests"] {
-        check(known, "");
+    for known in ["*", "shell", "safe_patch", "web_fetch", "apply_patch", "run_tests"] {
+        check(known, known);
+    }
+    // The name in a profile stands for the tool in every profile.
+    for (exposed, canonical) in [
+        ("Bash", "shell"),
+        ("run_shell_command", "shell"),
+        ("exec_command", "shell"),
+        ("Read", "read_file"),
+        ("replace", "edit_file"),
+        ("grep_search", "grep"),
+        ("Task", "spawn_agent"),
+    ] {
+        check(exposed, canonical);
     }
     check("writefile", "unknown tool \"writefile\"; did you mean write_file?");
     check("run_test", "unknown tool \"run_test\"; did you mean run_tests?");

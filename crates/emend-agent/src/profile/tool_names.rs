@@ -152,12 +152,14 @@ impl ProfileTool {
     }
 }
 
-/// Returns the canonical names of the agent's own tools and their names in the profiles, some of them twice.
-pub(super) fn all() -> [Vec<&'static str>; 2] {
+/// Returns the canonical names of the agent's own tools, each with a name in a profile. Canonical names come first, with
+/// themselves.
+pub(super) fn all() -> Vec<[&'static str; 2]> {
     let rows = || [OPENAI, ANTHROPIC, GEMINI].into_iter().flatten().map(|row| row.names);
-    let mut canonical: Vec<_> = rows().map(|names| names.canonical).collect();
-    canonical.extend(["read_many_files", "safe_patch", "edit_lines"]);
-    [canonical, rows().map(|names| names.exposed).collect()]
+    let mut all: Vec<_> = rows().map(|names| [names.canonical; 2]).collect();
+    all.extend(["read_many_files", "safe_patch", "edit_lines"].map(|name| [name; 2]));
+    all.extend(rows().map(|names| [names.canonical, names.exposed]));
+    all
 }
 
 /// Returns the tools of the profile with this id.

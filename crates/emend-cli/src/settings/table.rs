@@ -311,7 +311,7 @@ static TABLE: [Row; 20] = [
                   commands is, also those in loops, functions and `$(...)`. No pattern allows a line that redirects to a \
                   file, or whose text does not show all that it runs. Files that git, editors and shells run or obey by \
                   themselves, such as `.git`, hooks, `.vscode` and `.envrc`, are asked about unless PATTERN names \
-                  them. Can be given several times. `emend tools list` lists the tools.\n\n\
+                  them; this holds for edits, and an allowed command can write them. Can be given several times. `emend tools list` lists the tools.\n\n\
                   Not asked about are files that take effect when you build or start the project (`Makefile`, \
                   `package.json`, `.env`), programs in a directory of your PATH, and files that only the settings of \
                   a repository in another directory name. Add --ask rules for those.",

@@ -73,6 +73,25 @@ fn a_rule_for_one_editing_tool_names_the_rule_for_all() {
 }
 
 #[test]
+fn a_rule_with_the_name_of_one_profile_holds_in_every_profile() {
+    for profile in ["none", "openai", "anthropic", "gemini"] {
+        for tool in ["shell", "Bash", "exec_command", "run_shell_command"] {
+            let project = Project::new(&[(".env", b"KEY=hunter2\n")]);
+            let rule = format!("{tool}:touch *");
+            let args = ["run", "--profile", profile, "--allow", "shell", "--deny", &rule, "run touch made"];
+            let outcome = project.run(&args);
+            assert!(!project.path("made").exists(), "{profile} {rule}: {}", outcome.stderr);
+        }
+        for (tool, is_read) in [("read_file", false), ("Read", false), ("write_file", true)] {
+            let project = Project::new(&[("secret.txt", b"hunter\n")]);
+            let rule = format!("{tool}:secret.txt");
+            let outcome = project.run(&["run", "--profile", profile, "--deny", &rule, "rename hunter to found"]);
+            assert_eq!(project.read("secret.txt") == "found\n", is_read, "{profile} {rule}: {}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_project_that_is_read_only_says_where_that_is_set() {
     let project = project();
     fs::write(project.path(".emend.toml"), "read_only = true\n").unwrap();

@@ -44,10 +44,11 @@ const UNASKED: [ToolEffect; 2] = [ToolEffect::Reads, ToolEffect::Asks];
 pub(crate) fn policy(rules: Option<&[RuleOptions]>, asks: bool, own: &[&str]) -> Result<Policy, Failure> {
     let rule = |rule: &RuleOptions| {
         let parsed = Rule::new(rule.action, &rule.tool, rule.pattern.as_deref()).map_err(|error| error.to_string())?;
-        if !parsed.is_for_effect() {
-            check_tool_name(rule.tool.trim(), own).map_err(|unknown| unknown.to_string())?;
+        if parsed.is_for_effect() {
+            return Ok(parsed);
         }
-        Ok(parsed)
+        let canonical = check_tool_name(rule.tool.trim(), own).map_err(|unknown| unknown.to_string())?;
+        Ok(parsed.for_tool(canonical))
     };
     let rules: Result<Vec<Rule>, String> = match rules {
         Some(rules) => rules.iter().map(rule).collect(),
