@@ -179,7 +179,7 @@ test("the offline model waits before each piece of its answer", async (t) => {
   const took = times.at(-1) - times[0];
   assert.ok(took >= least, `${took} ms for ${times.length} pieces`);
 
-  agent.setModel({ provider: "offline", paceMs: 2_000 });
+  agent.setModel({ provider: "offline", paceMs: 600_000 });
   const run = agent.run("what can you do?");
   const events = collect(run);
   await pause(50);
@@ -189,4 +189,7 @@ test("the offline model waits before each piece of its answer", async (t) => {
     (await events).map(({ kind }) => kind),
     ["USER_INPUT", "PROCESSING_END"],
   );
+  // A timer would keep a Node process alive.
+  await pause(50);
+  assert.equal(process.getActiveResourcesInfo().includes("Timeout"), false);
 });

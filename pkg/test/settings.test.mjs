@@ -64,6 +64,20 @@ test("every npm option of docs/settings.md is accepted, and a wrong value of it 
   await assert.rejects(Agent.create({ maxToolRound: 3 }), ConfigError);
 });
 
+test("an option of a fallback model that would have no effect is rejected", async () => {
+  for (const [option, value] of Object.entries({
+    fallback,
+    fallbackAttempts: 2,
+    fallbackAfterMs: 2,
+    providerOptions: { a: 1 },
+    webSearch: true,
+    safety: { HARM: "LOW" },
+  })) {
+    const created = Agent.create(http({ fallback: { ...HTTP, [option]: value } }));
+    await assert.rejects(created, (error) => error instanceof ConfigError && error.message.includes(option), option);
+  }
+});
+
 test("an agent that only reads changes nothing, whatever the policy allows", async () => {
   for (const policy of [undefined, [{ action: "allow", tool: "*" }]]) {
     const calls = [

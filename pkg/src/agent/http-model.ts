@@ -63,7 +63,13 @@ export function httpProvider(given: HttpModel, send: NonNullable<AgentOptions["f
   let second: Fallback | undefined;
   if (fallback !== undefined) {
     const other = checked(fallback);
-    if (other.fallback !== undefined) refuse("the model in `fallback` has a `fallback`");
+    for (const option of ["fallback", "fallbackAttempts", "fallbackAfterMs"] as const) {
+      if (other[option] !== undefined) refuse(`the model in \`fallback\` has \`${option}\``);
+    }
+    // Parameters of requests are sent by the name of the provider.
+    const shared = ["providerOptions", "webSearch", "safety"] as const;
+    const own = other.provider === provider ? shared.find((option) => other[option] !== undefined) : undefined;
+    if (own !== undefined) refuse(`\`fallback\` has the same provider, and takes \`${own}\` from the first model`);
     const name = other.provider === provider ? `${provider} (fallback)` : other.provider;
     providers.push(clientSettings(other, name));
     second = {

@@ -21,7 +21,8 @@ export function offlineFetch({ paceMs, wasm }: OfflineModel): (url: string, opti
       async pull(controller) {
         const chunk = chunks.shift();
         if (chunk === undefined) return controller.close();
-        if (paceMs) await pause(paceMs, signal);
+        // The abort that ended the last pause fires no second time.
+        if (paceMs && !signal?.aborted) await pause(paceMs, signal);
         // After an abort the stream has no reader.
         if (!signal?.aborted) controller.enqueue(encoder.encode(chunk));
       },

@@ -176,7 +176,7 @@ export interface AgentOptions {
   maxToolRounds?: number | undefined;
   /**
    * Maximum number of tokens of one run with its subagents, requests and responses together. The run ends with the
-   * reason `budget`. 0, the default, means unlimited.
+   * reason `budget`. 0, the default, means unlimited. It has no effect if the provider reports no usage.
    */
   maxTokens?: number | undefined;
   /** Maximum cost of one run in US dollars, at list price. No effect if the model's price is unknown. Default: 0, unlimited. */
