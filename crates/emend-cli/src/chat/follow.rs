@@ -1,8 +1,8 @@
 //! Follows one run on the terminal: passes its events, the user's keys and approval questions to the view.
 
-use std::io::Write;
+use std::io::{self, Write};
 
-use emend_agent::session::Run;
+use emend_agent::session::{Run, Session};
 use emend_llm::CancelToken;
 use futures::StreamExt as _;
 use futures::channel::mpsc::UnboundedReceiver;
@@ -44,15 +44,13 @@ pub(super) async fn follow<O: Write>(
                     Some(_) => recorded,
                 }
             }
-            Some(asked) = questions.next() => {
-                // Keys that were read before the question do not answer it.
-                let before = keys.waiting();
-                let stop = view.input(TerminalInput::Keys(before), &setup.session)?;
-                if stop.is_some() {
+            Some(asked) = questions.next() => match ask(asked, &mut keys, &mut view, &setup.session) {
+                Ok(Some(_)) => {
                     cancel.cancel();
+                    Ok(())
                 }
-                view.ask(asked).map_err(Failure::from)
-            }
+                outcome => outcome.map(drop).map_err(Failure::from),
+            },
             input = keys.next() => match view.input(input, &setup.session) {
                 Ok(Some(stop)) => {
                     leaves = stop == Stop::Interrupt && cancel.is_cancelled();
@@ -88,4 +86,65 @@ pub(super) async fn follow<O: Write>(
     screen.mark_pastes(false)?;
     screen.clear()?;
     Ok(RunOutcome { leaves, ..outcome })
+}
+
+/// Shows a question. Keys that were read before it do not answer it. Returns how they stop the run, if so.
+fn ask<O: Write>(
+    asked: Question,
+    keys: &mut KeyReader,
+    view: &mut RunView<'_, O>,
+    session: &Session,
+) -> io::Result<Option<Stop>> {
+    let stop = view.input(TerminalInput::Keys(keys.waiting()), session)?;
+    view.ask(asked)?;
+    Ok(stop)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use emend_agent::approval::{Approval, ApprovalRequest};
+    use emend_agent::environment::memory::MemFs;
+    use emend_agent::session::SessionBuilder;
+    use emend_agent::workspace::{Mode, Workspace};
+    use emend_llm::Shared;
+    use emend_offline as offline;
+    use emend_tests::chance::Ticks;
+    use futures::channel::mpsc::unbounded;
+    use futures::channel::oneshot;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::style::Painter;
+
+    #[test]
+    fn keys_that_were_read_before_a_question_do_not_answer_it() {
+        #[track_caller]
+        fn check(before: &str, after: &str, expected: Option<Approval>) {
+            let ticks = Shared::new(Ticks::default());
+            let workspace = Workspace::new(Shared::new(MemFs::new()), Mode::Direct, Shared::clone(&ticks) as _);
+            let workspace = Shared::new(workspace);
+            let provider = Shared::new(offline::provider(offline::Options::default()));
+            let session = SessionBuilder::new(provider, offline::MODEL, Shared::clone(&workspace), ticks);
+            let session = session.build().unwrap();
+            let mut screen = Screen::new(Vec::new(), Painter::new(false), true, || (80, 24));
+            let mut view = RunView::new(&mut screen, &workspace, false);
+            let (sender, bytes) = unbounded();
+            let mut keys = KeyReader::of(bytes);
+            let (answer, mut answered) = oneshot::channel();
+            let (call_id, tool_name) = ("c".to_owned(), "shell".to_owned());
+            let arguments = json!({"command": "touch x"});
+            let request = ApprovalRequest { call_id, tool_name, arguments, detail: Value::Null };
+            sender.unbounded_send(before.into()).unwrap();
+            ask((request, answer), &mut keys, &mut view, &session).unwrap();
+            sender.unbounded_send(after.into()).unwrap();
+            view.input(TerminalInput::Keys(keys.waiting()), &session).unwrap();
+            assert_eq!(answered.try_recv().unwrap(), expected, "{before:?} {after:?}");
+        }
+        check("", "yes\r", Some(Approval::Allow));
+        check("", "no\r", Some(Approval::Deny { reason: None }));
+        check("yes", "\r", None);
+        check("yes\r", "\r", None);
+        check("y", "es\r", None);
+        check("yes\r", "no\r", Some(Approval::Deny { reason: None }));
+    }
 }

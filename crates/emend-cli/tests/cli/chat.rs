@@ -1,9 +1,9 @@
 //! Conversations on an emulated terminal: keys that are typed, and the screen.
 
 use expect_test::{Expect, expect};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{Project, answer, answer_each, stall};
+use crate::support::{Project, answer, answer_each, gated, stall};
 use crate::terminal::{Terminal, has_ended};
 
 const CTRL_C: &str = "\u{3}";
@@ -274,27 +274,10 @@ fn lines_entered_during_a_run_steer_it_and_an_unfinished_line_stays() {
     assert!(steering.to_string().contains("mind the gap"), "{steering}");
 }
 
-/// Serves a model whose responses wait for a file.
-fn gated(gate: std::path::PathBuf, answers: &'static [&'static str]) -> String {
-    let n_answered = std::sync::atomic::AtomicUsize::new(0);
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    let (url, _requests) = answer_each(move |_| {
-        while !gate.exists() {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-        let n = n_answered.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        format!("{head}data: {}\n\ndata: [DONE]\n\n", answers[n.min(answers.len() - 1)])
-    });
-    url
-}
-
-const SAYS: &str = r#"{"choices":[{"index":0,"delta":{"content":"Done."},"finish_reason":"stop"}]}"#;
-const RUNS: &str = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"shell","arguments":"{\"command\": \"touch x\"}"}}]},"finish_reason":"tool_calls"}]}"#;
-
 #[test]
 fn text_from_before_a_question_does_not_answer_it() {
     let project = project();
-    let url = gated(project.path("go"), &[RUNS, SAYS]);
+    let url = gated(project.path("go"), &[("shell", json!({"command": "touch x"}))]);
     let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
     let mut terminal = Terminal::open(&project, &["--model", "openai_compatible:m"], (100, 80), &variables);
     terminal.wait_for_prompt(1).enter("go").wait_for("thinking").press("yes").wait_for("› yes");
@@ -332,7 +315,7 @@ fn steering_that_a_stopped_run_did_not_deliver_returns_to_the_prompt() {
 fn a_conversation_asks_whether_to_continue_after_a_limit() {
     let project = project();
     std::fs::write(project.path("go"), "").unwrap();
-    let url = gated(project.path("go"), &[RUNS, SAYS]);
+    let url = gated(project.path("go"), &[("shell", json!({"command": "touch x"}))]);
     let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
     let args = ["--model", "openai_compatible:m", "--allow", "shell", "--max-turns", "1"];
     let mut terminal = Terminal::open(&project, &args, (100, 80), &variables);

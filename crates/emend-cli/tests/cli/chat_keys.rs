@@ -1,8 +1,8 @@
 //! Keys at the prompt of a conversation, and the output of a command that is longer than the screen.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::Project;
+use crate::support::{Project, gated};
 use crate::terminal::Terminal;
 
 const CTRL_C: &str = "\u{3}";
@@ -93,4 +93,20 @@ fn an_answer_that_was_not_entered_is_not_part_of_the_next_message() {
         assert_eq!(terminal.end(), 0);
         assert_eq!(messages(&project), ["run echo hi", next]);
     }
+}
+
+#[test]
+fn enter_at_a_question_allows_nothing_that_was_typed_before_it() {
+    let project = Project::new(&[]);
+    let url = gated(project.path("go"), &[("shell", json!({"command": "touch x"}))]);
+    let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
+    let mut terminal = Terminal::open(&project, &["--model", "openai_compatible:m"], (100, 80), &variables);
+    terminal.wait_for_prompt(1).enter("go").wait_for("thinking").press("yes");
+    std::fs::write(project.path("go"), "").unwrap();
+    terminal.wait_for("reason to refuse:").press("\r");
+    // Keys after a pause are the answer.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    terminal.press("n\r").wait_for("Done.");
+    assert!(terminal.shown().contains("reason to refuse: n\n"), "{}", terminal.shown());
+    assert!(!project.path("x").exists());
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 
-use crate::support::{Outcome, Project, covers};
+use crate::support::{Outcome, Project, covers, gated};
 
 fn project() -> Project {
     Project::new(&[("a.txt", b"one\ntwo\n"), ("b.txt", b"bee\n"), (".gitignore", b"out/\n")])
@@ -243,14 +243,20 @@ struct OnTerminal {
 
 impl OnTerminal {
     fn start(project: &Project, args: &[&str]) -> Self {
+        Self::open(project, args, &[])
+    }
+
+    /// Starts the program with these environment variables.
+    fn open(project: &Project, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();
         let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
         let end = || Stdio::from(File::options().read(true).write(true).open(&name).unwrap());
         let stdout = tempfile::tempfile().unwrap();
-        let child =
-            project.command(args).stdin(end()).stdout(stdout.try_clone().unwrap()).stderr(end()).spawn().unwrap();
+        let mut command = project.command(args);
+        command.envs(variables.iter().copied()).stdin(end()).stdout(stdout.try_clone().unwrap()).stderr(end());
+        let child = command.spawn().unwrap();
         Self { child, terminal: File::from(terminal), shown: String::new(), stdout }
     }
 
@@ -299,6 +305,21 @@ fn with_piped_output_questions_appear_on_the_terminal() {
     let (status, shown) = emend.end();
     assert!(status == 0 && !project.path("refused").exists(), "{shown}");
     assert!(shown.contains("Reason: not today"), "{shown}");
+}
+
+#[test]
+fn a_line_that_was_typed_before_a_question_does_not_answer_it() {
+    let project = project();
+    let url = gated(project.path("go"), &[("shell", serde_json::json!({"command": "touch x"}))]);
+    let args = ["run", "go", "--model", "openai_compatible:m"];
+    let mut emend = OnTerminal::open(&project, &args, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]);
+    emend.terminal.write_all(b"y\n").unwrap();
+    // The terminal echoes the line when a program can read it.
+    emend.read_until("y\r\n");
+    fs::write(project.path("go"), "").unwrap();
+    emend.answer("n\n");
+    let (status, shown) = emend.end();
+    assert!(status == 0 && shown.contains("Done.") && !project.path("x").exists(), "{shown}");
 }
 
 #[test]

@@ -300,6 +300,21 @@ pub(crate) fn stall(beginning: &'static [u8]) -> (String, Requests<()>) {
 /// Serves a model of the Chat Completions API that makes these tool calls, and then says "Done.". Returns the URL for
 /// `OPENAI_COMPATIBLE_BASE_URL`.
 pub(crate) fn scripted(calls: &[(&str, Value)]) -> String {
+    scripted_when(calls, |_| ())
+}
+
+/// Serves a model as [`scripted`] does. Its responses wait until a file exists.
+#[cfg(unix)]
+pub(crate) fn gated(gate: PathBuf, calls: &[(&str, Value)]) -> String {
+    scripted_when(calls, move |_| {
+        while !gate.exists() {
+            thread::sleep(Duration::from_millis(5));
+        }
+    })
+}
+
+/// Serves a model as [`scripted`] does. It calls `wait` with each request before it responds.
+pub(crate) fn scripted_when(calls: &[(&str, Value)], wait: impl Fn(&str) + Send + 'static) -> String {
     let calls = calls.iter().enumerate().map(|(index, (name, arguments))| {
         let function = json!({ "name": name, "arguments": arguments.to_string() });
         json!({ "index": index, "id": format!("call_{index}"), "type": "function", "function": function })
@@ -311,8 +326,10 @@ pub(crate) fn scripted(calls: &[(&str, Value)]) -> String {
         format!("{head}data: {chunk}\n\ndata: [DONE]\n\n")
     };
     let (first, last) = (body(calls, "tool_calls"), body(json!({ "content": "Done." }), "stop"));
-    let (url, _requests) =
-        answer_each(move |request| if request.contains("tool_call_id") { last.clone() } else { first.clone() });
+    let (url, _requests) = answer_each(move |request| {
+        wait(request);
+        if request.contains("tool_call_id") { last.clone() } else { first.clone() }
+    });
     url
 }
 

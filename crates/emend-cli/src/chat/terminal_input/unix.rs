@@ -61,6 +61,13 @@ impl KeyReader {
         reader
     }
 
+    /// Returns a reader of these bytes in place of a terminal.
+    #[cfg(test)]
+    pub(in crate::chat) fn of(bytes: UnboundedReceiver<Vec<u8>>) -> Self {
+        let parser = KeyParser::default();
+        Self { bytes, parser, mode_before: None, mode_while_reading: None, resumed: None, wake: None, thread: None }
+    }
+
     /// Waits for the next input.
     pub(in crate::chat) async fn next(&mut self) -> TerminalInput {
         let resumed = async {
