@@ -205,6 +205,26 @@ fn undo_says_why_the_last_run_cannot_be_undone_and_touches_no_older_one() {
 }
 
 #[test]
+fn a_directory_in_the_place_of_a_text_of_an_older_run_blocks_no_later_run() {
+    let project = Project::new(&[("h", b"aaa one\n"), ("d.txt", b"ccc\n")]);
+    project.run(&["run", "rename aaa to bbb"]).assert_ok();
+    assert_eq!(project.read("h"), "bbb one\n");
+    fs::remove_file(project.path("h")).unwrap();
+    fs::create_dir(project.path("h")).unwrap();
+    project.run(&["run", "rename ccc to ddd"]).assert_ok();
+    let undone = project.run(&["undo"]);
+    let expected = "undid run 2 (rename ccc to ddd)\nrestored d.txt\n";
+    assert!(undone.assert_ok().stdout.starts_with(expected), "{}", undone.stdout);
+    assert_eq!(project.read("d.txt"), "ccc\n");
+    project.run(&["redo"]).assert_ok();
+    assert_eq!(project.read("d.txt"), "ddd\n");
+    let rolled_back = project.run(&["rollback", "2"]);
+    assert!(rolled_back.assert_ok().stdout.contains("restored d.txt\n"), "{}", rolled_back.stdout);
+    assert_eq!(project.read("d.txt"), "ccc\n");
+    assert!(project.path("h").is_dir());
+}
+
+#[test]
 fn undo_names_its_run() {
     let project = Project::new(&[("a.txt", b"alpha\n")]);
     project.run(&["run", "rename alpha to omega"]).assert_ok();
