@@ -101,11 +101,14 @@ fn exit_statuses_are_as_documented() {
     check(&["debug", "decode", "--api", "no-such-api", "a.txt"], &[], 2);
     check(&["sessions", "title", "sess_1", "x"], &[], 1);
     check(&["sessions", "archive", "sess_1"], &[], 1);
+    check(&["sessions", "unarchive", "sess_1"], &[], 1);
     check(&["serve", "--port", "x"], &[], 2);
     check(&["serve", "--store", "no-such-store"], &[], 2);
     check(&["attach"], &[], 2);
     check(&["attach", "http://127.0.0.1:1"], &[("EMEND_TOKEN", "t")], 4);
     check(&["db", "no-such-command"], &[], 2);
+    check(&["db", "migrate"], &[], 2);
+    check(&["db", "migrate", "--store", "no-such-store"], &[], 2);
     check(&["eval", "no-such-set"], &[], 2);
     check(&["login"], &[], 2);
     check(&["no-such-command"], &[], 2);
