@@ -80,6 +80,26 @@ fn a_hunk_that_cannot_be_cut_is_marked() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hunk_that_removes_lines_of_the_user_is_marked() {
+    use crate::serve::Server;
+    for (removed, is_marked) in [("5\n", false), ("MINE\n", true)] {
+        let project = project();
+        let typed = project.read("a.txt").replace("5\n", "5\nMINE\n");
+        // The user types in the editor of the app.
+        let server = Server::start(&project, &[]);
+        server.ok("POST", "/api/agent/user_edit", &json!({"file_path": "a.txt", "content": typed}));
+        drop(server);
+        assert_eq!(project.read("a.txt"), typed);
+        let call = ("edit_file", json!({"file_path": "a.txt", "old_string": removed, "new_string": ""}));
+        project.run_calls(&[call], &["--review"]).assert_ok();
+        let shown = answer(&project, &["review"], "q\n").assert_ok().stdout.clone();
+        assert!(shown.contains(&format!("\n-{removed}")), "{shown}");
+        assert_eq!(shown.contains("\nThis hunk removes lines that you wrote.\n"), is_marked, "{shown}");
+    }
+}
+
 #[test]
 fn a_hunk_is_split_at_a_line_and_decided_in_parts() {
     let project = project();
