@@ -159,6 +159,8 @@ fn own_profile(provider: &str) -> Option<Profile> {
 
 #[cfg(test)]
 mod tests {
+    use emend_agent::history::ContextUse;
+
     use super::*;
     use crate::settings::Source;
 
@@ -193,5 +195,161 @@ mod tests {
         }
         let refused = tool_limits("output_chars", &entries(&["Bash=1"])).unwrap_err().message;
         assert!(refused.contains("Bash is not the canonical name of a tool"), "{refused}");
+    }
+
+    /// Returns the fields of a configuration with their values.
+    fn fields(config: &SessionConfig) -> Vec<(&'static str, String)> {
+        let SessionConfig {
+            max_turns,
+            max_tool_rounds_per_input,
+            max_tool_calls,
+            max_schema_retries,
+            run_budget,
+            default_command_timeout_ms,
+            max_command_timeout_ms,
+            reasoning_effort,
+            tool_output_limits,
+            tool_line_limits,
+            streaming,
+            parallel_tool_calls,
+            enable_loop_detection,
+            loop_detection_window,
+            max_subagent_depth,
+            max_subagents,
+            detect_questions,
+            context_window,
+            context,
+            event_bytes_max,
+            base_prompt,
+            project_documents,
+            result_form,
+            provider_options,
+            instructions,
+            policy,
+            approver,
+            retry,
+        } = config;
+        let RetryPolicy { max_retries, base_delay_ms, max_delay_ms, backoff_multiplier, jitter, on_retry } = retry;
+        let prunes = context.is_due(ContextUse { tokens: 9, window: Some(10) });
+        let delays = (base_delay_ms, max_delay_ms, backoff_multiplier, jitter, on_retry.is_some());
+        vec![
+            ("max_turns", max_turns.to_string()),
+            ("max_tool_rounds_per_input", max_tool_rounds_per_input.to_string()),
+            ("max_tool_calls", max_tool_calls.to_string()),
+            ("max_schema_retries", max_schema_retries.to_string()),
+            ("run_budget.tokens", run_budget.tokens.to_string()),
+            ("run_budget.cost_usd", run_budget.cost_usd.to_string()),
+            ("run_budget.duration_ms", run_budget.duration_ms.to_string()),
+            ("default_command_timeout_ms", default_command_timeout_ms.to_string()),
+            ("max_command_timeout_ms", max_command_timeout_ms.to_string()),
+            ("reasoning_effort", format!("{reasoning_effort:?}")),
+            ("tool_output_limits", format!("{tool_output_limits:?}")),
+            ("tool_line_limits", format!("{tool_line_limits:?}")),
+            ("streaming", streaming.to_string()),
+            ("parallel_tool_calls", parallel_tool_calls.to_string()),
+            ("enable_loop_detection", enable_loop_detection.to_string()),
+            ("loop_detection_window", loop_detection_window.to_string()),
+            ("max_subagent_depth", max_subagent_depth.to_string()),
+            ("max_subagents", max_subagents.to_string()),
+            ("detect_questions", detect_questions.to_string()),
+            ("context_window", format!("{context_window:?}")),
+            ("context prunes", prunes.to_string()),
+            ("event_bytes_max", event_bytes_max.to_string()),
+            ("base_prompt", format!("{base_prompt:?}")),
+            ("project_documents", format!("{project_documents:?}")),
+            ("result_form", format!("{result_form:?}")),
+            ("provider_options", Value::Object(provider_options.clone()).to_string()),
+            ("instructions", format!("{instructions:?}")),
+            ("policy", format!("{policy:?}")),
+            ("approver", approver.is_some().to_string()),
+            ("retry.max_retries", max_retries.to_string()),
+            ("retry delays", format!("{delays:?}")),
+        ]
+    }
+
+    /// Settings that take effect elsewhere: at the provider, the project, the rules and the tools.
+    const ELSEWHERE: [(&str, &str); 22] = [
+        ("env", "ssh:box:/srv/app"),
+        ("model", "anthropic:m"),
+        ("profile", "gemini"),
+        ("edits", "edit_lines"),
+        ("subagents", "true"),
+        ("outline", "true"),
+        ("review", "true"),
+        ("allow", "shell"),
+        ("ask", "write_file"),
+        ("deny", "web_fetch"),
+        ("sandbox", "true"),
+        ("sandbox_write", "/opt/x"),
+        ("web", "true"),
+        ("fallback_model", "openai:m"),
+        ("fallback_attempts", "3"),
+        ("fallback_after", "30s"),
+        ("tool_calls", "constrained"),
+        ("hide_secrets", "true"),
+        ("env_inherit", "core"),
+        ("env_keep", "CI_TOKEN"),
+        ("env_drop", "DEBUG"),
+        ("index", "off"),
+    ];
+
+    #[test]
+    fn each_setting_changes_the_field_that_it_names_and_no_other() {
+        let configured = |settings: &Settings| {
+            let mut config = session_config(settings, &["anthropic", "gemini"], Policy::default(), None).unwrap();
+            override_profile(settings, &mut config);
+            fields(&config)
+        };
+        let usual = configured(&Settings { without_user_files: true, ..Settings::default() });
+        let mut seen: Vec<&str> = Vec::new();
+        let mut check = |name: &'static str, text: &str, expected: &[(&'static str, &str)]| {
+            let found = configured(&Settings::of_value(name, text)).into_iter();
+            let changed: Vec<_> =
+                found.zip(&usual).filter(|(now, before)| now != *before).map(|(now, _)| now).collect();
+            let changed: Vec<_> = changed.iter().map(|(field, value)| (*field, value.as_str())).collect();
+            assert_eq!(changed, expected, "{name} {text}");
+            seen.push(name);
+        };
+        check("effort", "low", &[("reasoning_effort", "Some(\"low\")")]);
+        check("instructions", "Be brief.", &[("instructions", "Some(\"Be brief.\")")]);
+        check("max_tool_rounds", "7", &[("max_tool_rounds_per_input", "7")]);
+        check("max_tokens", "20k", &[("run_budget.tokens", "20000")]);
+        check("max_cost", "1.5", &[("run_budget.cost_usd", "1.5")]);
+        check("max_time", "2m", &[("run_budget.duration_ms", "120000")]);
+        check("read_only", "true", &[("instructions", &format!("{:?}", Some(READ_ONLY)))]);
+        let options = r#"{"anthropic":{"top_k":7}}"#;
+        check("provider_options", options, &[("provider_options", options)]);
+        let search = r#"{"anthropic":{"tools":[{"type":"web_search_20250305","name":"web_search"}]},"gemini":{"tools":[{"google_search":{}}]}}"#;
+        check("web_search", "true", &[("provider_options", search)]);
+        check("beta", "b-1", &[("provider_options", r#"{"anthropic":{"beta_headers":["b-1"]}}"#)]);
+        let safety = r#"{"gemini":{"safetySettings":[{"category":"HARM","threshold":"LOW"}]}}"#;
+        check("safety", "HARM=LOW", &[("provider_options", safety)]);
+        check("streaming", "off", &[("streaming", "false")]);
+        check("retries", "0", &[("retry.max_retries", "0")]);
+        check("retries", "5", &[("retry.max_retries", "5")]);
+        check("context_window", "32k", &[("context_window", "Some(32000)")]);
+        check("compaction", "none", &[("context prunes", "false")]);
+        check("system_prompt", "You edit.", &[("base_prompt", "Some(\"You edit.\")")]);
+        check("documents", "NOTES.md", &[("project_documents", "[\"NOTES.md\"]")]);
+        check("parallel_tools", "off", &[("parallel_tool_calls", "false")]);
+        check("loop_window", "4", &[("loop_detection_window", "4")]);
+        check("loop_window", "0", &[("enable_loop_detection", "false"), ("loop_detection_window", "0")]);
+        check("max_responses", "9", &[("max_turns", "9")]);
+        check("max_tool_calls", "12", &[("max_tool_calls", "12")]);
+        check("max_schema_retries", "3", &[("max_schema_retries", "3")]);
+        check("max_schema_retries", "0", &[("max_schema_retries", "0")]);
+        check("max_subagents", "2", &[("max_subagents", "2")]);
+        check("max_subagent_depth", "2", &[("max_subagent_depth", "2")]);
+        check("output_chars", "shell=500", &[("tool_output_limits", "{\"shell\": 500}")]);
+        check("output_lines", "grep=5", &[("tool_line_limits", "{\"grep\": 5}")]);
+        check("command_timeout", "20s", &[("default_command_timeout_ms", "20000")]);
+        // At most the maximum.
+        check("command_timeout", "1h", &[("default_command_timeout_ms", "600000")]);
+        check("max_command_timeout", "20m", &[("max_command_timeout_ms", "1200000")]);
+        for (name, text) in ELSEWHERE {
+            check(name, text, &[]);
+        }
+        let missing: Vec<&str> = Settings::names().into_iter().filter(|name| !seen.contains(name)).collect();
+        assert!(missing.is_empty(), "settings without a line above: {missing:?}");
     }
 }

@@ -390,6 +390,19 @@ mod tests {
             }
             settings
         }
+
+        /// Returns settings with one value, without files of the user.
+        pub(crate) fn of_value(name: &str, text: &str) -> Self {
+            let mut settings = Self { without_user_files: true, ..Self::default() };
+            let row = rows().find(|row| row.name == name).unwrap();
+            settings.set(row, text, &Source::Default).unwrap();
+            settings
+        }
+
+        /// Returns the names of all settings.
+        pub(crate) fn names() -> Vec<&'static str> {
+            rows().map(|row| row.name).collect()
+        }
     }
 
     fn taken(text: &str, of_project: bool) -> Result<Settings, String> {
