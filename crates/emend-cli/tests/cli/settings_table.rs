@@ -1,9 +1,12 @@
 //! The table of settings in `docs/settings.md`: each setting is accepted as an option, in a file and as a variable, and
 //! the new ones have an effect.
 
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
-use crate::support::{Outcome, Project, answer, answer_each};
+use crate::support::{Outcome, Project, answer, answer_each, stall};
 
 const PAGE: &str = include_str!("../../../../docs/settings.md");
 
@@ -221,6 +224,73 @@ fn secrets_are_hidden_and_tool_calls_are_limited_as_set() {
     assert!(limited.contains("\"budget\":\"tool_calls\"") && !limited.contains("KEY of a"), "{limited}");
 }
 
+#[test]
+fn a_request_has_the_effort_and_the_tools_that_are_set() {
+    fn sent(options: &[&str]) -> Value {
+        let (url, requests) = answer(says("Done."));
+        let args = [&["run", "go", "--model", "openai_compatible:m"], options].concat();
+        Project::new(&[]).run_with(&args, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]).assert_ok();
+        body(&requests.recv().unwrap())
+    }
+    fn tools(sent: &Value) -> BTreeSet<&str> {
+        sent["tools"].as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
+    }
+    #[track_caller]
+    fn check(options: &[&str], effort: Value, more: &[&str]) {
+        let (usual, changed) = (sent(&[]), sent(options));
+        assert_eq!(changed["reasoning_effort"], effort, "{options:?}");
+        let added: Vec<&str> = tools(&changed).difference(&tools(&usual)).copied().collect();
+        assert_eq!(added, more, "{options:?}");
+        assert!(tools(&usual).is_subset(&tools(&changed)), "{options:?}");
+    }
+    check(&["--effort", "low"], json!("low"), &[]);
+    check(&["--subagents"], Value::Null, &["close_agent", "send_input", "spawn_agent", "wait"]);
+    check(&["--web"], Value::Null, &["web_fetch"]);
+    check(&["--outline"], Value::Null, &["outline"]);
+}
+
+#[test]
+fn another_model_responds_after_the_time_that_is_set() {
+    let (silent, _requested) = stall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: wait\n\n");
+    let (url, _requests) = answer(says("Second."));
+    let variables = [
+        ("ANTHROPIC_API_KEY", "key"),
+        ("ANTHROPIC_BASE_URL", silent.as_str()),
+        ("OPENAI_COMPATIBLE_BASE_URL", url.as_str()),
+    ];
+    // Without the setting, the run ends at the limit of its time.
+    let args = ["run", "go", "--model", "anthropic:m", "--fallback-model", "openai_compatible:b", "--max-time", "20s"];
+    let begun = Instant::now();
+    let outcome = Project::new(&[]).run_with(&[&args[..], &["--fallback-after", "2s"]].concat(), &variables);
+    assert_eq!(outcome.assert_ok().stdout, "Second.\n", "{}", outcome.stderr);
+    assert!(begun.elapsed() >= Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_large_project_has_an_index_unless_it_is_switched_off() {
+    fn index(state: &std::path::Path) -> Option<std::path::PathBuf> {
+        let projects = std::fs::read_dir(state.join("emend")).ok()?;
+        projects.map(|project| project.unwrap().path().join("index")).find(|index| index.exists())
+    }
+    let names: Vec<String> = (0..2_000).map(|number| format!("{number}.txt")).collect();
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b"alpha\n"[..])).collect();
+    for (switch, has_index, wait) in [("on", true, crate::support::PATIENCE), ("off", false, Duration::from_secs(2))] {
+        let project = Project::in_memory(&files);
+        let state = project.state().to_owned();
+        // The first search starts the work on the index.
+        let url = crate::support::scripted_when(&[("grep", json!({"pattern": "alpha"}))], move |request| {
+            let begun = Instant::now();
+            while request.contains("tool_call_id") && index(&state).is_none() && begun.elapsed() < wait {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let args = ["run", "go", "--model", "openai_compatible:m", "--index", switch];
+        project.run_with(&args, &[("OPENAI_COMPATIBLE_BASE_URL", &url)]).assert_ok();
+        assert_eq!(index(project.state()).is_some(), has_index, "{switch}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn limits_and_variables_of_commands_are_as_set() {
@@ -229,8 +299,19 @@ fn limits_and_variables_of_commands_are_as_set() {
         let mut process = project.command(&["run", "go", "--json", "--model", "openai_compatible:m", "--allow", "*"]);
         let url = crate::support::scripted(&[("shell", json!({ "command": command }))]);
         let process = process.args(options).env("OPENAI_COMPATIBLE_BASE_URL", url);
-        Outcome::of(process.env("DEMO_TOKEN", "kept-value").env("DEMO", "dropped-value").output().unwrap()).stdout
+        let process = process.env("DEMO_TOKEN", "kept-value").env("DEMO", "dropped-value").env("TZ", "UTC-3");
+        Outcome::of(process.output().unwrap()).stdout
     };
+    for (set, expected) in [
+        ("harmless", [false, true, true]),
+        ("all", [true, true, true]),
+        ("core", [false, false, true]),
+        ("none", [false, false, false]),
+    ] {
+        let shown = run(&["--env-inherit", set], "echo $DEMO_TOKEN; echo $DEMO; echo zone=$TZ");
+        let is_shown = ["kept-value", "dropped-value", "zone=UTC-3"].map(|value| shown.contains(value));
+        assert_eq!(is_shown, expected, "{set}: {shown}");
+    }
     let plain = run(&[], "echo $DEMO_TOKEN; echo $DEMO");
     assert!(!plain.contains("kept-value") && plain.contains("dropped-value"), "{plain}");
     let changed = run(&["--env-keep", "DEMO_TOKEN", "--env-drop", "DEMO"], "echo $DEMO_TOKEN; echo $DEMO");
