@@ -160,7 +160,7 @@ test("the tokens of subagents count for the run that started them", async (t) =>
 
 const MS = 300;
 
-/** What a run waits for when its time is over: its options, and its model. */
+/** The work of a run when its time is over: its options, and its model. */
 const WAITING = {
   "a response that does not begin": [{}, { before: () => never }],
   "a tool that does not end": [

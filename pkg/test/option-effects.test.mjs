@@ -41,7 +41,7 @@ const MODELS = {
   gemini: "gemini-2.5-pro",
 };
 
-/** What an option becomes in a request of each provider: the option, how it is read from the request, and the results. */
+/** The requests of each provider with an option: the option, how it is read from the request, and the results. */
 const REQUESTS = [
   {
     option: "effort",

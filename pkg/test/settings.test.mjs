@@ -152,7 +152,7 @@ for (const [how, answer] of Object.entries(SILENT)) {
     const run = agent.run("go");
     const events = await collect(run);
     assert.deepEqual([(await run.result).reason, (await run.result).text], ["natural", "Second."]);
-    // What the first model said is not part of the conversation.
+    // The text of the first model is not part of the conversation.
     assert.ok(!JSON.stringify(events).includes("First"));
     await until(() => log.length === 3);
     // It gets no second attempt, and its connection is closed.

@@ -8,6 +8,7 @@ mod commands;
 #[cfg(unix)]
 mod elsewhere;
 mod failure;
+mod limit_text;
 mod model_question;
 mod obeyed;
 mod output;

@@ -6,10 +6,11 @@ use std::io::{self, Write};
 use std::mem;
 
 use emend_agent::error_code::Code;
-use emend_agent::event::{BudgetKind, EndReason, ErrorInfo, Event, EventKind, LeaseChange};
+use emend_agent::event::{EndReason, ErrorInfo, Event, EventKind, LeaseChange};
 use emend_edit::patch::v4a;
 use serde_json::{Value, json};
 
+use crate::limit_text::{advice_at_limit, limit_reached};
 use crate::style::{self, Painter};
 use crate::visible::{Guarded, visible, without_colours};
 
@@ -248,14 +249,7 @@ impl<O: Write, E: Write> Printer<O, E> {
             EventKind::TurnLimit { .. } | EventKind::BudgetExceeded { .. } => {
                 self.line_start()?;
                 let limit = limit_reached(kind).unwrap_or_default();
-                let advice = match kind {
-                    // A limit of rounds lets at least one pass.
-                    EventKind::TurnLimit { round: 0, total_turns } => {
-                        format!("the conversation has {total_turns} responses; to continue, raise --max-responses")
-                    }
-                    _ => "to continue: emend run --continue \"go on\"".to_owned(),
-                };
-                writeln!(self.progress(), "  stopped: {limit}; {advice}")?;
+                writeln!(self.progress(), "  stopped: {limit}; {}", advice_at_limit(kind))?;
             }
             EventKind::SteeringReturned { content } => {
                 self.line_start()?;
@@ -395,29 +389,6 @@ fn short_texts(arguments: &Value) -> String {
 /// Warning for the user about a model that repeats its calls.
 pub(crate) const REPEATS: &str = "the model repeats its tool calls and was told to try a different approach";
 
-/// Returns the text about an event that ends a run at a limit.
-pub(crate) fn limit_reached(kind: &EventKind) -> Option<String> {
-    Some(match kind {
-        EventKind::TurnLimit { round, .. } => {
-            let noun = if *round == 1 { "round" } else { "rounds" };
-            format!("the limit is reached after {round} {noun} of tool calls")
-        }
-        EventKind::BudgetExceeded { budget: BudgetKind::Tokens, limit, used } => {
-            format!("the limit of {limit} tokens is reached ({used} used)")
-        }
-        EventKind::BudgetExceeded { budget: BudgetKind::CostUsd, limit, used } => {
-            format!("the limit of ${limit} is reached (${used:.4} spent)")
-        }
-        EventKind::BudgetExceeded { budget: BudgetKind::DurationMs, limit, .. } => {
-            format!("the limit of {} s is reached", limit / 1000.0)
-        }
-        EventKind::BudgetExceeded { budget: BudgetKind::ToolCalls, limit, .. } => {
-            format!("the limit of {limit} tool calls is reached")
-        }
-        _ => return None,
-    })
-}
-
 /// Returns the exit code and the duration of a command in words, from the last line of its result.
 pub(crate) fn exit_of_command(output: &str) -> Option<String> {
     let line = output.lines().next_back()?.strip_prefix("[exit code ")?.strip_suffix(" ms]")?;
@@ -492,15 +463,6 @@ mod tests {
         let delta = |delta: String| EventKind::ToolCallOutputDelta { call_id: "1".to_owned(), delta };
         let kinds = vec![delta("ab".to_owned()), delta("x".repeat(1_000_000)), delta("\ndone\n".to_owned())];
         check(kinds, &format!("  | ab{}… 998002 more characters\n  | done\n", "x".repeat(1_998)));
-    }
-
-    #[test]
-    fn limits_are_named() {
-        let over = |budget, limit, used| limit_reached(&EventKind::BudgetExceeded { budget, limit, used }).unwrap();
-        assert_eq!(over(BudgetKind::Tokens, 2e5, 200_017.0), "the limit of 200000 tokens is reached (200017 used)");
-        assert_eq!(over(BudgetKind::CostUsd, 2.5, 2.517_53), "the limit of $2.5 is reached ($2.5175 spent)");
-        assert_eq!(over(BudgetKind::DurationMs, 9e4, 9e4), "the limit of 90 s is reached");
-        assert_eq!(over(BudgetKind::ToolCalls, 12.0, 12.0), "the limit of 12 tool calls is reached");
     }
 
     #[test]

@@ -433,8 +433,8 @@ impl Project {
     ) -> Result<Self, Failure> {
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let environment = if options.read_only { Shared::new(ReadOnly::new(environment)) } else { environment };
-        let saved_revision = Arc::new(AtomicU64::new(u64::MAX));
-        let saver = Saver { document, saved: Arc::clone(&saved_revision) };
+        let saved_at = Arc::new(AtomicU64::new(u64::MAX));
+        let saver = Saver { document, saved: Arc::clone(&saved_at) };
         let is_reader = state.is_for_reading();
         let workspace = Workspace::new(environment, options.mode, Shared::clone(&clock));
         let workspace = if is_reader { workspace } else { workspace.with_saver(Shared::new(saver)) };
@@ -448,8 +448,7 @@ impl Project {
             true => Shared::clone(&workspace),
             false => Shared::new(workspace.starting_in(start.clone())),
         };
-        let saved = saved_revision;
-        Ok(Self { workspace, agents, start, clock, state, saved, finished, is_shared: false, is_reader })
+        Ok(Self { workspace, agents, start, clock, state, saved: saved_at, finished, is_shared: false, is_reader })
     }
 
     /// Returns the state directory of a project, without locking or creating anything.

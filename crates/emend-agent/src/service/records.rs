@@ -404,8 +404,7 @@ pub struct OpenApproval {
     /// if the command could read files that a rule hides from the agent: the text is the pattern of that rule. No rule
     /// can allow such a command, but the answer `allow_always` can. `notUndoable` names ignored directories in which an undo
     /// takes back no change of the command. `paths` names the files that the answer `allow_always` covers. Without it, the
-    /// answer covers the same command in the same directory, or every call of the tool. It holds for this session, also
-    /// after a restart, until the session is deleted.
+    /// answer covers the same command in the same directory, or every call of the tool, until the session is deleted.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub detail: Value,
 }

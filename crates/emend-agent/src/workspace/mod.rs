@@ -7,6 +7,7 @@
 mod apply;
 mod around_logs;
 mod bundle;
+mod checkpoint;
 mod command;
 mod context;
 mod decisions;
@@ -42,6 +43,7 @@ mod write;
 
 pub use apply::{Applied, AppliedFile, ApplyOptions};
 pub use bundle::{BundleFile, BundleHunk, DiffBundle, ProposedEdit};
+pub use checkpoint::{Checkpoint, CheckpointFile, CheckpointHunk, Diff3};
 pub use command::CommandOutcome;
 pub use context::WriteContext;
 pub use decisions::{HunkDecision, Selection};
@@ -54,9 +56,7 @@ pub(crate) use precondition::check as check_precondition;
 pub use preview::{Touched, TouchedFile};
 pub use read_tracker::ReadTracker;
 pub use review::{ChangedFile, Review, ReviewError, ReviewFile, ReviewHunk, ReviewLine};
-pub use rollback::{
-    Checkpoint, CheckpointFile, CheckpointHunk, Diff3, Rollback, RollbackMode, RollbackRequest, RolledBackFile,
-};
+pub use rollback::{Rollback, RollbackMode, RollbackRequest, RolledBackFile};
 pub use runs::{RedoneRuns, RunChanges, TextChange, UndoneRun};
 pub use snapshot::{Missed, RootEntry, RootGate, RootRight, SaveSnapshot, Snapshot, SnapshotError};
 pub use state::{Mode, Workspace};

@@ -1,4 +1,4 @@
-//! Checkpoints: the state before a run, the comparison with it, and the return to it.
+//! The return to the state before a run.
 //!
 //! A rollback is a step of the user. It sets statuses in the line logs, so nothing is deleted and
 //! [`Workspace::undo`] reverts it. The visible text changes first. The disk follows the disk rule: a change that was on it
@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use emend_edit::ContentHash;
 #[cfg(not(target_family = "wasm"))]
 use emend_edit::line_log::LoggedChange;
 use emend_edit::line_log::{ChangeId, DependentsPolicy, HunkId, HunkQuery, LineLog, Origin, Status};
@@ -16,7 +15,6 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(not(target_family = "wasm"))]
 use super::around_logs::{edits_of, first_edit};
-use super::bundle::{hash_of, hunk_name, patch_of};
 use super::decisions::refused;
 use super::review::{ReviewError, run_names};
 use super::runs::{MAY_KEEP, TextChange, is_of_path_alone};
@@ -27,56 +25,6 @@ use crate::environment::{FilePath, KeptUndo, UndoStep};
 
 /// Hunks with their changes, by file.
 type Named = BTreeMap<FilePath, Vec<(String, Vec<ChangeId>)>>;
-
-const ALL: [Status; 4] = [Status::Pending, Status::Accepted, Status::Rejected, Status::RolledBack];
-
-/// The state of the files before a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Checkpoint {
-    /// Number of the run.
-    pub run_id: u64,
-    /// Time of the first change of the run, in milliseconds since 1970.
-    pub created_at: u64,
-    /// The files that the run changed, by path.
-    pub affected_files: Vec<FilePath>,
-    /// The text files among them that have hunks.
-    pub files: Vec<CheckpointFile>,
-    /// Files that commands of the run changed and whose former state was not kept.
-    pub not_undoable: Vec<FilePath>,
-}
-
-/// One file of a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CheckpointFile {
-    /// Path relative to the root.
-    pub file_path: FilePath,
-    /// Hash of the visible text before the first change of the run; that of the empty content if there was no file.
-    pub base_snapshot_hash: ContentHash,
-    /// The hunks of the run, by status.
-    pub hunks: Vec<CheckpointHunk>,
-}
-
-/// One hunk of a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CheckpointHunk {
-    /// Id for decisions and rollbacks.
-    pub hunk_id: String,
-    /// Decision so far.
-    pub status: Status,
-    /// The patch that takes the hunk back, in unified format, derived from the present text.
-    pub reverse_patch: String,
-}
-
-/// Three texts of one file; `None` if there is no file in that state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Diff3 {
-    /// The visible text now.
-    pub current_file: Option<String>,
-    /// The visible text before the first change of the runs.
-    pub checkpoint_base: Option<String>,
-    /// The base with all changes of the agent in the runs, rejected ones too, and no other change.
-    pub agent_proposed: Option<String>,
-}
 
 /// The extent of a rollback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,55 +113,6 @@ impl RolledBackFile {
 }
 
 impl Workspace {
-    /// Returns the checkpoint of a run.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::UnknownRun`] if the run has changed no file.
-    pub fn checkpoint(&self, run: u64) -> Result<Checkpoint, ReviewError> {
-        let known = self.runs().into_iter().find(|known| known.run_id == run);
-        let known = known.ok_or(ReviewError::UnknownRun { run })?;
-        let names = run_names(&[run]);
-        let state = self.state();
-        let mut files = Vec::new();
-        for (path, entry) in &state.files {
-            let Some(proposal) = entry.log.proposal(&names) else { continue };
-            let hunks = entry.log.hunks(HunkQuery { statuses: &ALL, runs: Some(&names), ..HunkQuery::default() });
-            let hunk = |hunk| CheckpointHunk {
-                hunk_id: hunk_name(entry, &hunk),
-                status: hunk.status,
-                reverse_patch: patch_of(&hunk, true),
-            };
-            files.push(CheckpointFile {
-                file_path: path.clone(),
-                base_snapshot_hash: hash_of(proposal.base.as_deref()),
-                hunks: hunks.into_iter().map(hunk).collect(),
-            });
-        }
-        Ok(Checkpoint {
-            run_id: run,
-            created_at: known.at_ms,
-            affected_files: known.files,
-            files,
-            not_undoable: known.lost,
-        })
-    }
-
-    /// Returns a file as it is, as it was before `runs`, and as the agent proposed it in them.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::UnknownRun`] if the runs have not changed the file, or a file that cannot be read.
-    pub async fn diff3(&self, runs: &[u64], path: &FilePath) -> Result<Diff3, ReviewError> {
-        let _writing = self.enter().await?;
-        let current_file = self.visible(path).await?;
-        let state = self.state();
-        let proposal = state.files.get(path).and_then(|entry| entry.log.proposal(&run_names(runs)));
-        let unknown = || ReviewError::UnknownRun { run: runs.first().copied().unwrap_or_default() };
-        let proposal = proposal.ok_or_else(unknown)?;
-        Ok(Diff3 { current_file, checkpoint_base: proposal.base, agent_proposed: proposal.proposed })
-    }
-
     /// Rolls runs back: all files in one commit to the disk, and as one step that [`undo`](Self::undo) reverts.
     ///
     /// A hard rollback also restores what commands of the runs changed beside text, unless it was changed since or changes
@@ -562,7 +461,7 @@ fn is_rolled_back_since(log: &LineLog, runs: &[String], time: (u64, u64)) -> boo
 
 /// Returns the hunks of runs that are in effect.
 fn live_hunks(log: &LineLog, runs: &[String], number: u64) -> Vec<(String, Vec<ChangeId>)> {
-    let statuses = &ALL[..2];
+    let statuses = &[Status::Pending, Status::Accepted];
     let hunks = log.hunks(HunkQuery { statuses, runs: Some(runs), ..HunkQuery::default() });
     hunks.into_iter().map(|hunk| (format!("f{number}:{}", hunk.id), hunk.change_ids)).collect()
 }

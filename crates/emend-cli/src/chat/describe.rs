@@ -5,7 +5,8 @@ use emend_agent::error_code::Code;
 use emend_agent::event::{ErrorInfo, EventKind};
 
 use crate::approve::{question, scope_of_always};
-use crate::output::{REPEATS, exit_of_command, failure_of_call, first_line, limit_reached, target};
+use crate::limit_text::limit_reached;
+use crate::output::{REPEATS, exit_of_command, failure_of_call, first_line, target};
 use crate::style::{self, Painter, Style};
 use crate::text_diff;
 use crate::wrap::{columns, truncated};

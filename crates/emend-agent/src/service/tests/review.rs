@@ -358,7 +358,7 @@ fn a_rollback_is_previewed_made_and_undone() {
         assert_eq!(events["events"].as_array().unwrap().iter().filter(is_done).count(), 2, "{events}");
         let (_, log) = bench.get("/api/agent/change_log?file_path=a.md").await;
         assert!(log["changes"].as_array().is_some_and(|changes| changes.len() >= 3), "{log}");
-        // A rollback that changes nothing is no step: an undo reverts the step before it.
+        // Without an effect, a rollback adds no step: an undo reverts the step before it.
         let (_, effect) = bench.post(&roll, json!({ "mode": "scoped_selected", "save": true })).await;
         assert_eq!((&effect["status"], &effect["undoable"]), (&json!("completed"), &json!(false)), "{effect}");
         bench.post("/api/agent/undo", Value::Null).await;
