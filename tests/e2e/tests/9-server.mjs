@@ -1,79 +1,26 @@
 // The page on a server: it joins the session of `emend serve`, which a terminal or another page has, too.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { App } from "../app.mjs";
+import { startProvider } from "../provider.mjs";
+import { call, jobIs, joinServer, withServer } from "../service.mjs";
 
-const TOKEN = "token-of-the-page-test";
+const onDisk = ({ folder }) => readFile(join(folder, "notes.md"), "utf8");
 
-/** Runs a server with the offline model on a new project. */
-async function withServer(origin, work) {
-  const cli = process.env.EMEND_CLI;
-  assert.ok(cli, "EMEND_CLI must name the emend binary");
-  const folder = await mkdtemp(join(tmpdir(), "emend-serve-"));
-  await writeFile(join(folder, "notes.md"), "# Notes\n\nThe colour of the sky.\n\n## Sea\n\nIt is wet.\n\n## End\n");
-  const state = join(folder, ".state");
-  const options = [
-    "serve",
-    "--root",
-    folder,
-    "--port",
-    "0",
-    "--model",
-    "offline",
-    "--log",
-    "none",
-    "--allow-origin",
-    origin,
-  ];
-  const server = spawn(cli, options, {
-    env: { ...process.env, EMEND_TOKEN: TOKEN, HOME: folder, XDG_STATE_HOME: state, XDG_CONFIG_HOME: state },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  try {
-    const url = await new Promise((found, failed) => {
-      let text = "";
-      const read = (chunk) => {
-        text += chunk;
-        const address = /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0];
-        if (address) found(address);
-      };
-      server.stdout.on("data", read);
-      server.stderr.on("data", read);
-      server.on("exit", () => failed(new Error(`the server ended: ${text}`)));
-    });
-    await work({ url, folder });
-  } finally {
-    server.kill();
-    await rm(folder, { recursive: true, force: true });
+/** Waits until the notes on the server's disk are as expected. */
+async function diskHas(server, expected) {
+  for (let attempt = 0; attempt < 50 && !expected.test(await onDisk(server)); attempt++) {
+    await new Promise((done) => setTimeout(done, 100));
   }
-}
-
-async function joinServer(page, url, address, token) {
-  await page.goto(url);
-  await page.getByRole("button", { name: "Join a server" }).click();
-  const dialog = page.getByRole("dialog", { name: "Join a server" });
-  await dialog.getByLabel("Address").fill(address);
-  await dialog.getByLabel("Token").fill(token);
-  await dialog.getByRole("button", { name: "Join" }).click();
-  return new App(page);
-}
-
-async function call(server, method, path, body) {
-  const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
-  const response = await fetch(server + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
-  assert.ok(response.ok, `${path}: ${response.status}`);
-  return response.json();
+  assert.match(await onDisk(server), expected);
 }
 
 export const tests = {
   async "the page works in the session of a server, and a job of another client appears as it runs"({ page, url }) {
-    await withServer(new URL(url).origin, async (server) => {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
       let app = await joinServer(page, url, server.url, "wrong");
       await app.toast.waitFor();
-      app = await joinServer(page, url, server.url, TOKEN);
+      app = await joinServer(page, url, server.url);
       await page.getByText("What should I change?").waitFor();
       await app.ask("rename colour to color in notes.md");
       await app.finished(30_000);
@@ -104,11 +51,145 @@ export const tests = {
 
       // A second page joins and sees the conversation from its beginning.
       const second = await page.context().newPage();
-      const other = await joinServer(second, url, server.url, TOKEN);
+      const other = await joinServer(second, url, server.url);
       await other.transcript.locator(".entry.user", { hasText: "rename colour" }).waitFor();
       assert.equal(await other.transcript.locator(".entry.user").count(), 2);
       assert.match(await other.changes(), /2 changes in 1 file/);
       await second.close();
+    });
+  },
+
+  async "going back on a server keeps the user's own edits, as the dialog says, and is undone"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const app = await joinServer(page, url, server.url);
+      await app.askAndWait("rename colour to color in notes.md");
+      await app.row("notes.md").click();
+      await app.hunks(1);
+      await page.getByRole("button", { name: "Accept file" }).click();
+      await app.says("Accepted 1 change");
+      await page.locator(".cm-line", { hasText: "The color" }).click();
+      await page.keyboard.press("Control+End");
+      await page.keyboard.type("Mine.");
+      await diskHas(server, /The color of[^]*Mine\.$/);
+
+      await page.getByRole("button", { name: /^Edit and send again: rename colour/ }).click();
+      const dialog = page.getByRole("dialog", { name: "Edit and send again" });
+      await dialog.getByText("This file changes: notes.md.").waitFor();
+      await dialog.getByText("Your own edits stay. Accepted changes leave the server’s disk at once.").waitFor();
+      await dialog.getByRole("button", { name: "Go back" }).click();
+      await app.says("The conversation and the files are as before the task, with your own edits.");
+      await diskHas(server, /The colour of[^]*Mine\.$/);
+      assert.equal(await app.input.inputValue(), "rename colour to color in notes.md");
+      assert.equal(await app.transcript.locator(".entry.user").count(), 0);
+
+      await app.toast.getByRole("button", { name: "Undo" }).click();
+      await app.transcript.locator(".entry.user", { hasText: "rename colour" }).waitFor();
+      await diskHas(server, /The color of[^]*Mine\.$/);
+    });
+  },
+
+  async "going back only in the conversation of a server changes no file"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const app = await joinServer(page, url, server.url);
+      await app.askAndWait("rename colour to color in notes.md");
+      await app.askAndWait("rename wet to deep in notes.md");
+      await page.getByRole("button", { name: /^Edit and send again: rename wet/ }).click();
+      const dialog = page.getByRole("dialog", { name: "Edit and send again" });
+      await dialog.getByRole("radio", { name: /Only the conversation/ }).check();
+      await dialog.getByText("No file changes.").waitFor();
+      await dialog.getByText("Undo brings the messages back").waitFor();
+      await dialog.getByRole("button", { name: "Go back" }).click();
+      await app.says("The conversation is as before the task.");
+      await app.transcript.locator(".entry.user", { hasText: "rename wet" }).waitFor({ state: "detached" });
+      assert.equal(await app.transcript.locator(".entry.user").count(), 1);
+      assert.match(await app.changes(), /2 changes in 1 file/);
+    });
+  },
+
+  async "a page that joins shows the conversation, also if its events are gone"({ page, url }) {
+    const env = { EMEND_MAX_EVENTS_PER_JOB: "3" };
+    await withServer({ origin: new URL(url).origin, env }, async (server) => {
+      const { session_id } = await call(server.url, "POST", "/api/agent/sessions", {});
+      for (const instruction of ["rename colour to color in notes.md", "rename wet to deep in notes.md"]) {
+        const { job_id } = await call(server.url, "POST", "/api/agent/run", { session_id, instruction });
+        await jobIs(server.url, job_id, "awaiting_review");
+      }
+      const app = await joinServer(page, url, server.url);
+      await app.transcript.locator(".entry.user", { hasText: "rename wet" }).waitFor();
+      assert.equal(await app.transcript.locator(".entry.user").count(), 2);
+      assert.ok((await app.transcript.locator(".entry.assistant").count()) > 0);
+      assert.ok((await app.toolCalls()).length > 0);
+      await app.finished();
+      // Later events continue it, and the tasks are points to go back to.
+      await app.askAndWait("rename sky to sun in notes.md");
+      assert.equal(await app.transcript.locator(".entry.user").count(), 3);
+      await page.getByRole("button", { name: /^Edit and send again: rename colour/ }).waitFor();
+    });
+  },
+
+  async "a page that joins a server has its open question and its open request for approval"({ page, url }) {
+    const input = { question: "Which **tone**?", options: ["formal", "friendly"] };
+    const command = { name: "Bash", input: { command: "echo hello" } };
+    const replies = [{ name: "AskUserQuestion", input }, command, "Friendly it is."];
+    const provider = await startProvider("sk-test", [...replies, ...replies]);
+    try {
+      // The events that ask are gone in the second round.
+      for (const env of [{}, { EMEND_MAX_EVENTS_PER_JOB: "1" }]) {
+        await withServer({ origin: new URL(url).origin, provider, env }, async (server) => {
+          const { session_id } = await call(server.url, "POST", "/api/agent/sessions", {});
+          const body = { session_id, instruction: "write a greeting" };
+          const { job_id } = await call(server.url, "POST", "/api/agent/run", body);
+          await jobIs(server.url, job_id, "waiting_for_user");
+          const app = await joinServer(page, url, server.url);
+          const card = page.getByRole("group", { name: "Question" });
+          await card.getByText("Which tone?").waitFor();
+          await card.getByRole("button", { name: "friendly" }).click();
+          const asks = page.getByRole("group", { name: /^The assistant wants to use/ });
+          await asks.getByText("echo hello").waitFor();
+          // A page that joins now has the request only.
+          const second = await page.context().newPage();
+          const other = await joinServer(second, url, server.url);
+          const asksThere = second.getByRole("group", { name: /^The assistant wants to use/ });
+          await asksThere.getByText("echo hello").waitFor();
+          assert.equal(await asksThere.count(), 1);
+          await asksThere.getByRole("button", { name: /^Allow/ }).click();
+          await other.transcript.getByText("Friendly it is.").waitFor();
+          await app.transcript.getByText("Friendly it is.").waitFor();
+          await second.close();
+        });
+      }
+    } finally {
+      await provider.close();
+    }
+  },
+
+  async "a page that missed events of a server reads the conversation again"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const { session_id } = await call(server.url, "POST", "/api/agent/sessions", {});
+      let streams = 0;
+      // The first stream says that events after the page's number are gone. Meanwhile, another client starts a job.
+      await page.route("**/api/agent/stream*", async (route) => {
+        streams += 1;
+        if (streams > 1) return route.continue();
+        const instruction = "rename colour to color in notes.md";
+        const { job_id } = await call(server.url, "POST", "/api/agent/run", { session_id, instruction });
+        await jobIs(server.url, job_id, "awaiting_review");
+        const { next: last } = await call(server.url, "GET", "/api/agent/events");
+        const item = {
+          type: "resync_required",
+          ts: new Date().toISOString(),
+          last,
+          error: { code: "resync_required" },
+        };
+        const body = `id: ${last}\ndata: ${JSON.stringify(item)}\n\n`;
+        const headers = { "access-control-allow-origin": new URL(url).origin, "content-type": "text/event-stream" };
+        return route.fulfill({ headers, body });
+      });
+      const app = await joinServer(page, url, server.url);
+      await app.transcript.locator(".entry.user", { hasText: "rename colour" }).waitFor();
+      await app.askAndWait("rename wet to deep in notes.md");
+      assert.equal(await app.transcript.locator(".entry.user").count(), 2);
+      assert.ok(streams > 1);
     });
   },
 };

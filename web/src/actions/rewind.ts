@@ -1,23 +1,47 @@
 /** Takes the project or the conversation back to before a task. Neither loses anything: both steps can be undone. */
-import type { PastFile, RunInfo } from "../engine.js";
+import type { Extent, PastFile, Rewound, RunInfo } from "../engine.js";
 import { plural } from "../hunk-text.js";
-import { chat, conversation, currentEngine, draft, editor, files, notify, showError, tabs } from "../store.js";
+import { reveal } from "../reveal.js";
+import { chat, conversation, currentEngine, draft, editor, files, notify, project, showError, tabs } from "../store.js";
 import { baseName } from "../tree.js";
 import { openChat } from "./conversations.js";
 import { closeTab } from "./edit.js";
 import { refresh } from "./refresh.js";
 import { readRuns } from "./run.js";
 
-/** The parts that go back. */
-export interface Extent {
-  readonly files: boolean;
-  readonly conversation: boolean;
-}
-
 /** Returns the files that a task and later ones changed, with their texts before it. */
 export async function pastFiles(run: RunInfo): Promise<readonly PastFile[]> {
   await editor.flush();
   return currentEngine().past(run.number);
+}
+
+/** Says what going back would do to the files. */
+export async function effectOnFiles(run: RunInfo): Promise<string> {
+  if (project.value.remote) {
+    await editor.flush();
+    const effect = await currentEngine().rewind(run.number, { files: true, conversation: false }, true);
+    return [changing(effect.restored.map(reveal)), ...exceptions(effect)].join(" ");
+  }
+  const past = (await pastFiles(run)).filter((file) => file.before !== file.now);
+  return changing(past.map(({ path, before }) => reveal(path) + (before === null ? " (removed)" : "")));
+}
+
+function changing(names: readonly string[]): string {
+  return names.length === 0
+    ? "No file changes."
+    : `${names.length === 1 ? "This file changes" : "These files change"}: ${listed(names)}.`;
+}
+
+/** Says which files a server cannot restore as a whole. */
+function exceptions({ kept, lost }: Rewound): string[] {
+  return [
+    ...(kept.length > 0 ? [`A part of the changes stays, because of later edits: ${listed(kept.map(reveal))}.`] : []),
+    ...(lost.length > 0 ? [`A command changed these, and they stay as they are: ${listed(lost.map(reveal))}.`] : []),
+  ];
+}
+
+function listed(names: readonly string[]): string {
+  return names.slice(0, 4).join(", ") + (names.length > 4 ? ` and ${plural(names.length - 4, "more file")}` : "");
 }
 
 /**
@@ -29,16 +53,18 @@ export async function goBack(run: RunInfo, extent: Extent): Promise<void> {
     if (chat.value.running) return;
     await editor.flush();
     const engine = currentEngine();
+    const isRemote = project.value.remote === true;
+    const effect = isRemote ? await engine.rewind(run.number, extent, false) : null;
     if (extent.conversation) {
-      if (run.conversation !== conversation.value) await openChat(run.conversation);
-      await engine.branch(run.task);
+      if (!isRemote && run.conversation !== conversation.value) await openChat(run.conversation);
+      if (!isRemote) await engine.branch(run.task);
       draft.value = draft.value.trim() === "" ? run.text : `${run.text}\n${draft.value}`;
     }
-    if (extent.files) await engine.goBack(run.number);
+    if (extent.files && !isRemote) await engine.goBack(run.number);
     await refresh();
     await readRuns();
     await closeMissing();
-    notify(saying(extent), { undo: extent.files });
+    notify(effect ? sayingOfServer(extent, effect) : saying(extent), { undo: extent.files || isRemote });
     if (extent.conversation) document.querySelector<HTMLElement>(".composer textarea")?.focus();
   } catch (error) {
     showError(error);
@@ -50,6 +76,13 @@ function saying({ files: theFiles, conversation: theConversation }: Extent): str
   if (!theFiles) return `${branch} Files stay as they are.`;
   const went = "The files are as before the task, with your own edits. Save to change the disk.";
   return theConversation ? `${went} ${branch}` : went;
+}
+
+function sayingOfServer({ files: theFiles, conversation: theConversation }: Extent, effect: Rewound): string {
+  const parts = [...(theConversation ? ["conversation"] : []), ...(theFiles ? ["files"] : [])];
+  const verb = parts.length === 1 && theConversation ? "is" : "are";
+  const own = theFiles ? ", with your own edits" : "";
+  return [`The ${parts.join(" and the ")} ${verb} as before the task${own}.`, ...exceptions(effect)].join(" ");
 }
 
 /** Closes the tabs of files that do not exist any more. */

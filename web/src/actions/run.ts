@@ -2,7 +2,7 @@
  * Sends messages to the agent, follows its events, stops its runs, and changes its model.
  */
 import { batch } from "@preact/signals";
-import { addNotice, addWaiting, reduce, stopRun, withoutWaiting } from "../chat-state.js";
+import { addNotice, addWaiting, EMPTY_CHAT, reduce, stopRun, withoutWaiting } from "../chat-state.js";
 import { composed } from "../context.js";
 import {
   type AgentEvent,
@@ -219,19 +219,21 @@ async function run(text: string): Promise<void> {
 
 /** Shows events of the engine. The end of a run appears last, when the page shows everything that the run changed. */
 async function receiveBatch(received: EventBatch): Promise<void> {
-  const { events, lease, conversation: index, offline, replayed, model, branched } = received;
+  const { events, lease, conversation: index, offline, replayed, model, branched, anew } = received;
   if (branched) addBranch(index, branched.from, branched.tasks);
   showChat(index);
   recordEvents(index, events);
   runTimes.value = { ...runTimes.value, lastEvent: Date.now() };
+  const begun = events.findLast((event) => event.kind === "USER_INPUT");
+  if (project.value.remote && begun) runTimes.value = { ...runTimes.value, began: begun.ts };
   const isEnd = events.at(-1)?.kind === "PROCESSING_END";
   const now = isEnd ? events.slice(0, -1) : events;
   batch(() => {
-    let state = chat.value;
+    let state = anew ? { ...EMPTY_CHAT, waiting: chat.value.waiting } : chat.value;
     for (const event of now) state = reduce({ ...state, offline }, event);
     chat.value = state;
     // A server can have a run that was started elsewhere. It takes messages of this page, too.
-    if (!replayed && project.value.remote) active = state.running ? engineOrNull() : null;
+    if (project.value.remote) active = state.running ? engineOrNull() : null;
     if (!replayed) showLease(lease);
   });
   const end = events.at(-1);

@@ -76,7 +76,7 @@ const DELTAS: ReadonlySet<AgentEvent["kind"]> = new Set([
   "WARNING",
 ]);
 
-export class Core implements Omit<CoreApi, "join"> {
+export class Core implements Omit<CoreApi, "join" | "rewind"> {
   readonly #send: (batch: EventBatch) => Promise<void>;
   #agent: Agent | null = null;
   #journal: Journal | null = null;

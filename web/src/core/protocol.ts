@@ -51,6 +51,19 @@ export interface PastFile {
   readonly saved: string | null;
 }
 
+/** The parts that go back to before a run. */
+export interface Extent {
+  readonly files: boolean;
+  readonly conversation: boolean;
+}
+
+/** The effect of going back on a server: the files that change, those that keep a part, and those it cannot restore. */
+export interface Rewound {
+  readonly restored: readonly string[];
+  readonly kept: readonly string[];
+  readonly lost: readonly string[];
+}
+
 /** The steps that can be undone and redone, oldest first. */
 export interface Steps {
   readonly done: readonly Step[];
@@ -109,6 +122,8 @@ export interface EventBatch {
   readonly model: string;
   /** Whether the events are repeated from the journal. */
   readonly replayed: boolean;
+  /** The events are the whole conversation, and not its continuation. */
+  readonly anew?: boolean;
   /** The conversation begins with the first `tasks` tasks of another one. */
   readonly branched?: { readonly from: number; readonly tasks: number };
 }
@@ -207,6 +222,11 @@ export interface CoreApi {
   past(run: number): Promise<readonly PastFile[]>;
   /** Takes the project back to before a run. The user's own edits since then stay. One undoable step. */
   goBack(run: number): Promise<void>;
+  /**
+   * On a server: takes its files, the conversation or both back to before a run. The user's own lines stay. One undoable
+   * step. With `preview`, nothing changes.
+   */
+  rewind(run: number, extent: Extent, preview: boolean): Promise<Rewound>;
   /** Gives one file its text from before a run, as an edit of the user. */
   putBack(run: number, path: string): Promise<void>;
   /** Starts a conversation with the first `tasks` tasks of the open one. */

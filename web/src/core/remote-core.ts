@@ -6,28 +6,54 @@
  * the page shows those that the session changed or the user opened.
  */
 import type { AgentEvent, CanvasState, FileInfo, FileMatches, Review } from "emend";
-import { createClient, type ServiceClient, type ServiceReading, type StateEvent } from "emend/service-client";
+import {
+  type AttachedEvent,
+  createClient,
+  type JobRecord,
+  type ResyncEvent,
+  type ServiceClient,
+  type ServiceEvent,
+  type ServiceReading,
+  type StateEvent,
+} from "emend/service-client";
 import type {
   Contents,
   CoreApi,
   Decision,
   EventBatch,
+  Extent,
   PastFile,
   Reading,
+  Rewound,
   RunInfo,
   Scope,
   Snapshot,
   Step,
 } from "./protocol.js";
 import { moved } from "./remote-bodies.js";
+import { readTranscript } from "./remote-transcript.js";
 import { ReviewChanges } from "./review-changes.js";
-import { endsJob, translated } from "./service-events.js";
+import { endsJob, eventsOfQuestion, translated } from "./service-events.js";
 
 /** Operations that need no open project belong to the worker itself. */
 type Own = Omit<
   CoreApi,
-  "open" | "join" | "restore" | "projects" | "forget" | "warm" | "keepRecording" | "unzip" | "cost" | "preloadOffline"
+  | "open"
+  | "join"
+  | "restore"
+  | "projects"
+  | "forget"
+  | "warm"
+  | "keepRecording"
+  | "unzip"
+  | "cost"
+  | "preloadOffline"
+  | "goBack"
+  | "branch"
 >;
+
+/** A step of the user. One that went back to before a task says how, to be repeated. */
+type RemoteStep = Step & { readonly rewound?: { readonly job: string; readonly extent: Extent } };
 
 export class RemoteCore implements Own {
   readonly #client: ServiceClient;
@@ -35,15 +61,24 @@ export class RemoteCore implements Own {
   readonly #send: (batch: EventBatch) => Promise<void>;
   readonly #review = new ReviewChanges();
   readonly #paths = new Set<string>();
-  readonly #end = new AbortController();
-  #steps: { done: Step[]; undone: Step[] } = { done: [], undone: [] };
+  /** Ends the present stream of events. The next one begins after the conversation was read again. */
+  #stream = new AbortController();
+  #hasLeft = false;
+  #steps: { done: RemoteStep[]; undone: RemoteStep[] } = { done: [], undone: [] };
   #canvas: CanvasState = { path: null, held: false, epoch: 0 };
   #batches = 0;
   #following: Promise<void> | null = null;
+  /** Called when the conversation has been read. */
+  #whenRead: (() => void)[] = [];
+  #isRead = false;
   #waiting: AgentEvent[] = [];
   /** The job that runs, and that which asks the user. */
   #job: string | null = null;
   #question: { readonly job: string; readonly id: string } | null = null;
+  /** The calls that the page was asked about. */
+  readonly #asked = new Set<string>();
+  /** The jobs of the user's messages in the conversation, in their order; "" for one without a job. */
+  #tasks: string[] = [];
   #ended = new Map<string, () => void>();
 
   private constructor(client: ServiceClient, session: string, send: (batch: EventBatch) => Promise<void>) {
@@ -64,53 +99,126 @@ export class RemoteCore implements Own {
 
   /** Ends the connection. Jobs of the server go on. */
   leave(): void {
-    this.#end.abort();
+    this.#hasLeft = true;
+    this.#stream.abort();
   }
 
   async close(): Promise<void> {
     this.leave();
   }
 
+  /** Reads the conversation and follows its events, until the page leaves or the server is lost. */
   async #follow(): Promise<void> {
     const timer = setInterval(() => void this.#flush(), 16);
     try {
-      for await (const item of this.#client.events({ after: 0, signal: this.#end.signal }))
-        this.#receive(item as ServiceReading);
+      for (let isAgain = true; isAgain && !this.#hasLeft; ) {
+        this.#stream = new AbortController();
+        isAgain = await this.#followFrom(await this.#readConversation());
+      }
     } catch {
-      if (this.#end.signal.aborted) return;
+      if (this.#hasLeft) return;
       const failure = { code: "network", message: "the connection to the server was lost", suggestions: [] };
       this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.#session, kind: "ERROR", data: failure });
       for (const end of this.#ended.values()) end();
     } finally {
       await this.#flush();
       clearInterval(timer);
+      this.#following = null;
+      this.#tellRead();
     }
   }
 
-  #receive(item: ServiceReading): void {
-    if (item.type === "state.changed") {
-      const data = { path: "", revision: (item as StateEvent).state.revision, pending_hunks: 0 };
-      this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.#session, kind: "FILE_CHANGED", data });
-      return;
+  /** Shows the whole conversation anew. Returns the number of the newest event that it contains. */
+  async #readConversation(): Promise<number> {
+    const { events, tasks, recent, open, seq } = await readTranscript(this.#client, this.#session);
+    [this.#job, this.#question] = [null, null];
+    this.#asked.clear();
+    this.#tasks = [...tasks];
+    this.#waiting = [...events];
+    for (const event of recent) this.#note(event as ServiceEvent);
+    this.#job ??= this.#question === null ? open : null;
+    await this.#flush(true);
+    for (const [job, end] of this.#ended) if (job !== this.#job) end();
+    this.#tellRead();
+    return seq;
+  }
+
+  #tellRead(): void {
+    this.#isRead = true;
+    for (const done of this.#whenRead.splice(0)) done();
+  }
+
+  /** Resolves when the conversation has been read; with `isAgain`, when it has been read once more. */
+  #read(isAgain = false): Promise<void> {
+    if (this.#following === null || (this.#isRead && !isAgain)) return Promise.resolve();
+    const read = new Promise<void>((done) => this.#whenRead.push(done));
+    if (isAgain) this.#stream.abort();
+    return read;
+  }
+
+  /** Follows the events after a number. Returns whether the conversation must be read again, because it changed otherwise. */
+  async #followFrom(after: number): Promise<boolean> {
+    const { signal } = this.#stream;
+    try {
+      for await (const item of this.#client.events({ after, signal })) if (this.#receive(item)) return true;
+    } catch (error) {
+      if (!signal.aborted) throw error;
     }
-    if (!("session_id" in item) || item.session_id !== this.#session) return;
-    const { type, data, job_id: job } = item;
+    return signal.aborted;
+  }
+
+  /** Receives an item of the stream. Returns whether the conversation must be read again. */
+  #receive(item: AttachedEvent | ServiceReading): boolean {
+    if (isAttached(item)) this.#attach(item);
+    else if (isState(item)) {
+      const data = { path: "", revision: item.state.revision, pending_hunks: 0 };
+      this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.#session, kind: "FILE_CHANGED", data });
+    } else if (isResync(item)) return true;
+    else if (item.session_id === this.#session) {
+      if (/^session\.rew(ound|ind_undone)$/.test(item.type)) return true;
+      const ended = this.#note(item);
+      if (ended !== null) void this.#flush().then(() => this.#ended.get(ended)?.());
+    }
+    return false;
+  }
+
+  /** Shows the open questions and requests for approval, of which the events may be gone. */
+  #attach({ jobs, ts }: AttachedEvent): void {
+    for (const { job_id, session_id, question, approvals } of jobs) {
+      if (session_id !== this.#session) continue;
+      const event = { cursor: 0, seq: 0, ts, session_id, job_id };
+      for (const data of approvals) {
+        if (!this.#asked.has(String(data.tool_call_id))) this.#note({ ...event, type: "approval.requested", data });
+      }
+      if (question === null || this.#question?.id === question.question_id) continue;
+      this.#job = job_id;
+      this.#waiting.push(...eventsOfQuestion({ ...event, type: "clarification.requested", data: question }));
+      this.#note({ ...event, type: "clarification.requested", data: question });
+    }
+  }
+
+  /** Shows an event of the session. Returns the job that it ends, or null. */
+  #note(event: ServiceEvent): string | null {
+    const { type, data, job_id: job } = event;
     if (type === "job.started") this.#job = job ?? null;
+    if (type === "job.started" || type === "clarification.received") this.#tasks.push(job ?? "");
+    if (type === "approval.requested") this.#asked.add(String(data.tool_call_id));
     if (type === "clarification.requested" && job) this.#question = { job, id: String(data.question_id) };
-    if (type === "clarification.received") this.#question = null;
+    if (type === "clarification.received") [this.#question, this.#job] = [null, job ?? null];
     const path = data.file_path;
     if (typeof path === "string" && path !== "") this.#paths.add(path);
     const isEnd = endsJob(type);
     // A job in review ended for the page when its edits were proposed; the decision ends it for the server.
-    if (isEnd && job !== this.#job) return;
-    this.#waiting.push(...translated(item));
-    if (!isEnd || !job) return;
+    if (isEnd && job !== this.#job) return null;
+    this.#waiting.push(...translated(event));
+    if (!isEnd || !job) return null;
     this.#job = null;
-    void this.#flush().then(() => this.#ended.get(job)?.());
+    return job;
   }
 
-  async #flush(): Promise<void> {
-    if (this.#waiting.length === 0) return;
+  /** Sends the events to the page. With `isAnew`, they are the whole conversation. */
+  async #flush(isAnew = false): Promise<void> {
+    if (this.#hasLeft || (this.#waiting.length === 0 && !isAnew)) return;
     const events = this.#waiting.splice(0);
     await this.#send({
       number: ++this.#batches,
@@ -119,7 +227,8 @@ export class RemoteCore implements Own {
       conversation: 0,
       offline: false,
       model: "",
-      replayed: false,
+      replayed: isAnew,
+      ...(isAnew && { anew: true }),
     });
   }
 
@@ -217,7 +326,7 @@ export class RemoteCore implements Own {
     this.#step({ kind: "rename", path, count: 2 });
   }
 
-  #step(step: Step): void {
+  #step(step: RemoteStep): void {
     this.#steps = { done: [...this.#steps.done, step], undone: [] };
   }
 
@@ -247,14 +356,25 @@ export class RemoteCore implements Own {
   async undo(): Promise<void> {
     const { done, undone } = this.#steps;
     const last = done.at(-1);
-    for (let at = 0; at < (last?.count ?? 1); at++) await this.#client.call("Undo");
+    if (last?.rewound) {
+      await this.#client.call("UndoRewind", { session_id: this.#session, body: {} });
+      await this.#read(true);
+    } else {
+      for (let at = 0; at < (last?.count ?? 1); at++) await this.#client.call("Undo");
+    }
     if (last) this.#steps = { done: done.slice(0, -1), undone: [...undone, last] };
   }
 
   async redo(): Promise<void> {
     const { done, undone } = this.#steps;
     const last = undone.at(-1);
-    for (let at = 0; at < (last?.count ?? 1); at++) await this.#client.call("Redo");
+    if (last?.rewound) {
+      const { job, extent } = last.rewound;
+      await this.#client.call("Rewind", { session_id: this.#session, body: { job_id: job, ...extent } });
+      await this.#read(true);
+    } else {
+      for (let at = 0; at < (last?.count ?? 1); at++) await this.#client.call("Redo");
+    }
     if (last) this.#steps = { done: [...done, last], undone: undone.slice(0, -1) };
   }
 
@@ -312,42 +432,52 @@ export class RemoteCore implements Own {
   }
 
   async runs(): Promise<readonly RunInfo[]> {
+    await this.#read();
     const { checkpoints } = await this.#client.call("ListCheckpoints", { session_id: this.#session });
-    const { jobs } = await this.#client.call("ListJobs", { session_id: this.#session });
-    return checkpoints.map((point, number) => ({
-      number,
-      conversation: 0,
-      task: number,
-      text: jobs.find((job) => job.job_id === point.job_id)?.instruction ?? "",
-      began: Date.parse(point.created_at),
-      files: point.affected_files,
-      undone: !point.is_on,
-    }));
+    return (await this.#jobs()).map((job, number) => {
+      const point = checkpoints.find((each) => each.job_id === job.job_id);
+      return {
+        number,
+        conversation: 0,
+        task: this.#tasks.indexOf(job.job_id),
+        text: job.instruction,
+        began: Date.parse(job.started_at ?? job.created_at),
+        files: point?.affected_files ?? [],
+        undone: point !== undefined && !point.is_on,
+      };
+    });
   }
 
-  async #checkpoint(run: number): Promise<string> {
-    const { checkpoints } = await this.#client.call("ListCheckpoints", { session_id: this.#session });
-    const point = checkpoints[run];
-    if (!point) throw new Error("the server has no such checkpoint");
-    return point.checkpoint_id;
+  /** Returns the jobs that have begun. Each has a checkpoint. */
+  async #jobs(): Promise<readonly JobRecord[]> {
+    const { jobs } = await this.#client.call("ListJobs", { session_id: this.#session });
+    return jobs.filter((job) => job.checkpoint_id != null);
   }
 
   async past(run: number): Promise<readonly PastFile[]> {
-    const id = await this.#checkpoint(run);
-    const paths = (await this.runs()).slice(run).flatMap((each) => each.files);
+    const [jobs, runs] = [await this.#jobs(), await this.runs()];
     const files: PastFile[] = [];
-    for (const path of [...new Set(paths)].sort()) {
-      const found = await this.#client.call("Diff3", { checkpoint_id: id, file_path: path });
+    for (const path of [...new Set(runs.slice(run).flatMap((each) => each.files))].sort()) {
+      // The first job that changed the file has its text from before.
+      const first = runs.slice(run).find((each) => each.files.includes(path));
+      const checkpoint = jobs[first?.number ?? run]?.checkpoint_id ?? "";
+      const found = await this.#client.call("Diff3", { checkpoint_id: checkpoint, file_path: path });
       const saved = await this.readDisk(path);
       files.push({ path, before: found.checkpoint_base ?? null, now: found.current_file ?? null, saved });
     }
     return files;
   }
 
-  async goBack(run: number): Promise<void> {
-    const checkpoint = await this.#checkpoint(run);
-    await this.#client.call("RollBack", { checkpoint_id: checkpoint, body: { mode: "hard_all", save: true } });
-    this.#step({ kind: "go back", path: "" });
+  async rewind(run: number, extent: Extent, preview: boolean): Promise<Rewound> {
+    const job = (await this.#jobs())[run]?.job_id;
+    if (job === undefined) throw new Error("the server has no such task");
+    const body = { job_id: job, ...extent, preview };
+    const { restored, kept, lost } = await this.#client.call("Rewind", { session_id: this.#session, body });
+    if (!preview) {
+      this.#step({ kind: "go back", path: "", rewound: { job, extent } });
+      await this.#read(true);
+    }
+    return { restored, kept, lost };
   }
 
   async putBack(run: number, path: string): Promise<void> {
@@ -377,10 +507,6 @@ export class RemoteCore implements Own {
     await this.#client.call("UpdateSession", { session_id: this.#session, body: { title } });
   }
 
-  async branch(): Promise<void> {
-    throw new Error("the conversation of a server goes back from its terminal; choose “Only the files” here");
-  }
-
   async diff(): Promise<string> {
     throw new Error("the patch of a server is made there, with `emend diff`");
   }
@@ -408,4 +534,16 @@ export class RemoteCore implements Own {
 
 function scopeOf(path: string | null) {
   return path === null ? { all: true } : { file_path: path };
+}
+
+function isAttached(item: AttachedEvent | ServiceReading): item is AttachedEvent {
+  return item.type === "attached";
+}
+
+function isState(item: ServiceReading): item is StateEvent {
+  return item.type === "state.changed";
+}
+
+function isResync(item: ServiceReading): item is ResyncEvent {
+  return item.type === "resync_required";
 }

@@ -10,7 +10,7 @@ import { rebase } from "./rebase.js";
 import type { RecordedResponse, Recorder } from "./recorder.js";
 
 /** The operations that are repeated. */
-export interface Repeatable extends Omit<CoreApi, "goBack" | "run" | "join"> {
+export interface Repeatable extends Omit<CoreApi, "goBack" | "run" | "join" | "rewind"> {
   goBack(run: number, ops: readonly Op[]): Promise<void>;
   run(text: string, reached: (at: number, chars: number) => Promise<void>): Promise<void>;
   /** The number of events of the run that were read, or -1 while one is shown. */

@@ -15,6 +15,17 @@ export function translated(event: ServiceEvent): readonly AgentEvent[] {
   });
 }
 
+/** Returns the call that asks the question of an event, for a page that has not received the call itself. */
+export function eventsOfQuestion({ cursor, ts, session_id, data }: ServiceEvent): readonly AgentEvent[] {
+  const call = { call_id: text(data.question_id), tool_name: "ask_user" };
+  const ended = { ...call, ok: true, output: "", duration_ms: 0 };
+  const events: readonly (readonly [Kind, Data])[] = [
+    ["TOOL_CALL_START", { ...call, arguments: data }],
+    ["TOOL_CALL_END", ended],
+  ];
+  return events.map(([kind, each]) => ({ cursor, ts: Date.parse(ts), session_id, kind, data: each }) as AgentEvent);
+}
+
 /** Whether the job of this event has ended, or waits for the user. */
 export function endsJob(type: string): boolean {
   return /^(job\.(completed|failed|cancelled)|edits\.proposed|clarification\.requested)$/.test(type);

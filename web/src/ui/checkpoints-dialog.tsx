@@ -5,7 +5,7 @@ import { filesName, pastFiles, putBack } from "../actions/rewind.js";
 import { describe, type PastFile, type RunInfo } from "../engine.js";
 import { plural } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
-import { chat, dialog, runs } from "../store.js";
+import { chat, dialog, project, runs } from "../store.js";
 import { DiffView } from "./diff-view.js";
 import { closeDialog, Modal } from "./modal.js";
 
@@ -27,6 +27,7 @@ export function CheckpointsDialog({ chosen }: { chosen: number | undefined }) {
       <p class="field-note">
         Each task of yours is a point to which the files, the conversation, or both can go back. Going back can be
         undone, and your own edits stay.
+        {project.value.remote && " “Put only this file back” also takes your edits in that file back."}
       </p>
       <div class="checkpoints">
         <ol class="checkpoint-list" aria-label="Tasks, newest first">

@@ -1,10 +1,10 @@
 /** Asks what goes back to before a task: the conversation, the files, or both. It says first what becomes of the files. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { type Extent, goBack, pastFiles } from "../actions/rewind.js";
-import type { PastFile, RunInfo } from "../engine.js";
-import { plural } from "../hunk-text.js";
+import { effectOnFiles, goBack } from "../actions/rewind.js";
+import { describe, type Extent, type RunInfo } from "../engine.js";
 import { reveal } from "../reveal.js";
+import { project } from "../store.js";
 import { closeDialog, Modal } from "./modal.js";
 
 const EXTENTS: readonly (readonly [string, Extent, string, string])[] = [
@@ -31,13 +31,15 @@ const EXTENTS: readonly (readonly [string, Extent, string, string])[] = [
 /** `text` is the message to send again, or "" if the user comes from the list of checkpoints. */
 export function GoBackDialog({ run, text }: { run: RunInfo; text: string }) {
   const chosen = useSignal("both");
-  const files = useSignal<readonly PastFile[] | null>(null);
+  const effect = useSignal("Looking at the files…");
   useEffect(() => {
-    pastFiles(run).then(
-      (found) => {
-        files.value = found.filter((file) => file.before !== file.now);
+    effectOnFiles(run).then(
+      (text) => {
+        effect.value = text;
       },
-      () => undefined,
+      (error: unknown) => {
+        effect.value = describe(error).message;
+      },
     );
   }, [run]);
   const extent = EXTENTS.find(([name]) => name === chosen.value)?.[1];
@@ -65,15 +67,9 @@ export function GoBackDialog({ run, text }: { run: RunInfo; text: string }) {
         ))}
       </fieldset>
       <p class="field-note" role="status">
-        {extent?.files === false
-          ? "No file changes."
-          : files.value === null
-            ? "Looking at the files…"
-            : affected(files.value)}
+        {extent?.files === false ? "No file changes." : effect.value}
       </p>
-      <p class="field-note">
-        Your own edits stay. Decisions since then are open again. Nothing on your disk changes before you save.
-      </p>
+      <p class="field-note">{project.value.remote ? onServer(extent) : IN_TAB}</p>
       <div class="modal-foot">
         <button class="button" type="button" onClick={closeDialog}>
           Cancel
@@ -93,9 +89,11 @@ export function GoBackDialog({ run, text }: { run: RunInfo; text: string }) {
   );
 }
 
-function affected(files: readonly PastFile[]): string {
-  if (files.length === 0) return "No file changes.";
-  const names = files.slice(0, 4).map(({ path, before }) => reveal(path) + (before === null ? " (removed)" : ""));
-  const rest = files.length > 4 ? ` and ${plural(files.length - 4, "more file")}` : "";
-  return `${files.length === 1 ? "This file changes" : "These files change"}: ${names.join(", ")}${rest}.`;
+const IN_TAB =
+  "Your own edits stay. Decisions since then are open again. Nothing on your disk changes before you save.";
+
+/** Says what a server does, which has the files on its disk and one conversation. */
+function onServer(extent: Extent | undefined): string {
+  if (extent?.files === false) return "Undo brings the messages back, until the next task begins.";
+  return "Your own edits stay. Accepted changes leave the server’s disk at once. Undo brings all back, until the next edit, decision or task.";
 }
