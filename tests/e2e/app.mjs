@@ -15,6 +15,25 @@ export async function openSample(page) {
   await page.getByRole("button", { name: /^Try the sample/ }).click();
 }
 
+/** Returns the name and the bytes of the file that `act` downloads. */
+export async function downloaded(page, act) {
+  // The time of `act` does not count, and its failure is the one to report.
+  const offered = page.waitForEvent("download", { timeout: 0 });
+  offered.catch(() => undefined);
+  await act();
+  const late = new Promise((_, fail) => setTimeout(fail, 15_000, new Error("no download within 15 s")).unref());
+  const download = await Promise.race([offered, late]);
+  const chunks = [];
+  for await (const chunk of await download.createReadStream()) chunks.push(chunk);
+  return { name: download.suggestedFilename(), bytes: Buffer.concat(chunks) };
+}
+
+/** Chooses an item of the menu "More". */
+export async function menu(page, item) {
+  await page.getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: item }).click();
+}
+
 export class App {
   constructor(page) {
     this.page = page;

@@ -1,24 +1,7 @@
 // The start view, projects that the browser keeps, archives and recordings, renaming and deleting, and the page offline.
 import assert from "node:assert/strict";
-import { App, openApp, openSample } from "../app.mjs";
+import { App, downloaded, menu, openApp, openSample } from "../app.mjs";
 import { readZip, zipOf } from "../archive.mjs";
-
-async function downloaded(page, act) {
-  // The time of `act` does not count, and its failure is the one to report.
-  const offered = page.waitForEvent("download", { timeout: 0 });
-  offered.catch(() => undefined);
-  await act();
-  const late = new Promise((_, fail) => setTimeout(fail, 15_000, new Error("no download within 15 s")).unref());
-  const download = await Promise.race([offered, late]);
-  const chunks = [];
-  for await (const chunk of await download.createReadStream()) chunks.push(chunk);
-  return { name: download.suggestedFilename(), bytes: Buffer.concat(chunks) };
-}
-
-async function menu(page, item) {
-  await page.getByRole("button", { name: "More" }).click();
-  await page.getByRole("menuitem", { name: item }).click();
-}
 
 export const tests = {
   async "the start view has three doors, works by keyboard, and lists what can be continued"({ page, url }) {

@@ -1,19 +1,24 @@
 // Decisions right after the user typed into a change, before the page has read the new changes.
 import assert from "node:assert/strict";
-import { openApp } from "../app.mjs";
+import { downloaded, menu, openApp } from "../app.mjs";
+import { readZip } from "../archive.mjs";
 import { startProvider } from "../provider.mjs";
 
 const PATH = "notes.md";
 const BEFORE = "# Notes\n\nold\n\nend\n";
 const AFTER = "# Notes\n\none\ntwo\nthree\n\nend\n";
 
-/** Opens a file in which the agent has replaced a line by three. */
-async function withBlock(page, url, test) {
+/** Opens a file in which the agent has replaced a line by three: one of a folder, unless `isFolder` is false. */
+async function withBlock(page, url, test, isFolder = true) {
   const edit = { name: "Edit", input: { file_path: PATH, old_string: "old", new_string: "one\ntwo\nthree" } };
   const provider = await startProvider("right", [{ name: "Read", input: { file_path: PATH } }, edit]);
   try {
     const app = await openApp(page, url);
-    await app.openFolder({ [PATH]: BEFORE });
+    if (isFolder) await app.openFolder({ [PATH]: BEFORE });
+    else {
+      const file = { name: PATH, mimeType: "text/plain", buffer: Buffer.from(BEFORE) };
+      await page.getByLabel("Files to open").setInputFiles(file);
+    }
     await app.openFile(PATH);
     await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
     await app.askAndWait("count");
@@ -67,5 +72,43 @@ export const tests = {
       await app.hunks(0);
       assert.equal(await app.text(), BEFORE);
     });
+  },
+
+  async "a download of everything asks about a line with unaccepted words, and has what was chosen"({ page, url }) {
+    await withBlock(page, url, async (app) => {
+      await retype(page, app, "two", "mine");
+      await menu(page, "Download everything as a zip");
+      const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
+      await dialog.getByText("Choose what is saved.").waitFor();
+      await dialog.getByRole("button", { name: "Cancel" }).click();
+      assert.equal(await app.text(), AFTER.replace("two", "mine"));
+      const archive = await downloaded(page, async () => {
+        await menu(page, "Download everything as a zip");
+        await dialog.getByLabel("Drop both: the old line returns").check();
+        await dialog.getByRole("button", { name: "Save" }).click();
+      });
+      assert.equal(readZip(archive.bytes)[PATH], BEFORE);
+    });
+  },
+
+  async "a project that is kept in the browser asks about a line with unaccepted words"({ page, url }) {
+    const keep = async (app) => {
+      await retype(page, app, "two", "mine");
+      await menu(page, "Keep in this browser…");
+      const name = page.getByRole("dialog", { name: "Keep this project in the browser" });
+      await name.getByLabel("Name of the project").fill("kept-notes");
+      await name.getByRole("button", { name: "Keep" }).click();
+      const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
+      await dialog.getByLabel("Drop both: the old line returns").check();
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await app.says("kept-notes is kept in this browser now.");
+      const saved = await page.evaluate(async (path) => {
+        let folder = await navigator.storage.getDirectory();
+        for (const each of ["emend-projects", "kept-notes"]) folder = await folder.getDirectoryHandle(each);
+        return (await (await folder.getFileHandle(path)).getFile()).text();
+      }, PATH);
+      assert.equal(saved, BEFORE);
+    };
+    await withBlock(page, url, keep, false);
   },
 };

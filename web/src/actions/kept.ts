@@ -24,6 +24,15 @@ export async function keptHunks(files: readonly ReviewFile[]): Promise<readonly 
   return found.map(([path, hunk]) => keptHunk(path, hunk, writtenOf(hunk.id)));
 }
 
+/**
+ * Asks about lines of the user with words of the assistant before they are saved: in these files, or in all. Returns whether
+ * saving may go on.
+ */
+export async function settleForSaving(paths?: readonly string[]): Promise<boolean> {
+  const affected = waiting.value.filter((file) => paths?.includes(file.path) ?? true);
+  return settleKept(await keptHunks(affected), "save");
+}
+
 /** The action that the choice belongs to. */
 export type Purpose = "save" | "reject";
 

@@ -61,6 +61,7 @@ import { foldedAtFirst } from "../tree.js";
 import { forgetWritten, recallWritten, rememberWritten } from "../written.js";
 import { resetChats, showChat } from "./conversations.js";
 import { openFile } from "./edit.js";
+import { settleForSaving } from "./kept.js";
 import { refresh, resetState } from "./refresh.js";
 import { leaveRun, readRuns } from "./run.js";
 import { resetTimeline } from "./timeline.js";
@@ -213,6 +214,9 @@ export function openInBrowser(name: string): Promise<void> {
 /** Copies the project into the browser's storage, where later saving goes. */
 export async function keepInBrowser(name: string): Promise<void> {
   try {
+    await editor.flush();
+    await refresh();
+    if (!(await settleForSaving())) return;
     const folder = await browserFolder(name);
     for (const [path, content] of Object.entries(await currentEngine().exportFiles())) {
       if (!path.endsWith("/")) await writeBack(folder, path, content);

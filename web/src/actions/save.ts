@@ -6,21 +6,9 @@
 import { describe } from "../engine.js";
 import { allowWriting, download, readBack, writeBack } from "../folder.js";
 import { plural } from "../hunk-text.js";
-import {
-  choose,
-  currentEngine,
-  editor,
-  files,
-  notify,
-  project,
-  review,
-  showError,
-  totals,
-  unsaved,
-  waiting,
-} from "../store.js";
+import { choose, currentEngine, editor, files, notify, project, review, showError, totals, unsaved } from "../store.js";
 import { baseName } from "../tree.js";
-import { keptHunks, settleKept } from "./kept.js";
+import { settleForSaving } from "./kept.js";
 import { refresh } from "./refresh.js";
 
 /** Saves one file, or all of them. */
@@ -34,7 +22,7 @@ export async function save(only?: string): Promise<void> {
       return;
     }
     // Lines of the user with words of the assistant would be saved, although their hunks are not accepted.
-    if (!(await settleKept(await keptHunks(waiting.value.filter((file) => paths.includes(file.path))), "save"))) return;
+    if (!(await settleForSaving(paths))) return;
     const { directory } = project.value;
     const done = directory ? await saveToDirectory(directory, paths) : await saveAsDownload(paths);
     await refresh();
@@ -201,6 +189,9 @@ export async function downloadPatch(): Promise<void> {
 export async function downloadAll(pending: boolean): Promise<void> {
   try {
     await editor.flush();
+    await refresh();
+    // The archive without pending changes must not have words of the assistant that are in the user's lines.
+    if (!pending && !(await settleForSaving())) return;
     const archive = (await currentEngine().zipAll(pending)) as Uint8Array<ArrayBuffer>;
     download(`${project.value.name || "emend"}.zip`, new Blob([archive], { type: "application/zip" }));
     const left = totals.value.changes;
