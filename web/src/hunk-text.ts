@@ -63,8 +63,11 @@ export function plural(count: number, noun: string): string {
 }
 
 /** Says which later changes depend on a hunk. */
-export function dependentsText(count: number, fromUser: number): string {
-  if (fromUser === 0) return `${plural(count, "later change")} ${count === 1 ? "depends" : "depend"} on it.`;
-  if (fromUser < count) return `${plural(count, "later change")} depend on it, ${fromUser} of them your own.`;
-  return count === 1 ? "Your own later change depends on it." : `${count} later changes of your own depend on it.`;
+export function dependentsText(count: number, fromUser: number, several = false): string {
+  const it = several ? "them" : "it";
+  if (fromUser === 0) return `${plural(count, "later change")} ${count === 1 ? "depends" : "depend"} on ${it}.`;
+  if (fromUser < count) return `${plural(count, "later change")} depend on ${it}, ${fromUser} of them your own.`;
+  return count === 1
+    ? `Your own later change depends on ${it}.`
+    : `${count} later changes of your own depend on ${it}.`;
 }

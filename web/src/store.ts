@@ -64,6 +64,8 @@ export type Dialog =
   | {
       readonly kind: "dependents";
       readonly dependents: Dependents;
+      /** Whether several hunks are rejected together. */
+      readonly several: boolean;
       readonly answer: (choice: "only" | "with" | null) => void;
     };
 

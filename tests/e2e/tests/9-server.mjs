@@ -1,6 +1,6 @@
 // The page on a server: it joins the session of `emend serve`, which a terminal or another page has, too.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startProvider } from "../provider.mjs";
 import { call, jobIs, joinServer, withServer } from "../service.mjs";
@@ -190,6 +190,26 @@ export const tests = {
       await app.askAndWait("rename wet to deep in notes.md");
       assert.equal(await app.transcript.locator(".entry.user").count(), 2);
       assert.ok(streams > 1);
+    });
+  },
+
+  async "a change that conflicts with another program does not keep the others from being accepted"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const more = join(server.folder, "more.md");
+      await writeFile(more, "one old line\n\n\n\nanother old line\n");
+      const app = await joinServer(page, url, server.url);
+      await app.askAndWait("rename colour to color in notes.md");
+      await app.askAndWait("rename old to new in more.md");
+      await page.locator(".review-button", { hasText: "3 changes in 2 files" }).waitFor();
+      await writeFile(more, "one older line\n\n\n\nanother old line\n");
+      // The server reads the file when the page shows it.
+      await app.openFile("more.md");
+      await app.showReview();
+      await app.cards.getByText("conflicts with your edit").waitFor();
+      await page.getByRole("button", { name: "Last task" }).click();
+      await page.getByRole("button", { name: "Accept these" }).click();
+      await app.says("Accepted 1 change. 2 left to review.");
+      assert.equal(await readFile(more, "utf8"), "one older line\n\n\n\nanother new line\n");
     });
   },
 };

@@ -29,6 +29,28 @@ async function withBlock(page, url, test, isFolder = true) {
   }
 }
 
+const TASKS = "# Notes\n\nold\n\nmid\n\nend\n";
+
+/** Opens a file in which a first task has changed a line, and a second one two other lines. */
+async function withTasks(page, url, test) {
+  const edit = (old_string, new_string) => ({ name: "Edit", input: { file_path: PATH, old_string, new_string } });
+  const read = { name: "Read", input: { file_path: PATH } };
+  const replies = [read, edit("mid", "center"), "Done.", edit("old", "one\ntwo\nthree"), edit("end", "fin")];
+  const provider = await startProvider("right", replies);
+  try {
+    const app = await openApp(page, url);
+    await app.openFolder({ [PATH]: TASKS });
+    await app.openFile(PATH);
+    await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+    await app.askAndWait("first");
+    await app.askAndWait("second");
+    await app.hunks(3);
+    await test(app);
+  } finally {
+    await provider.close();
+  }
+}
+
 /** Replaces the text of a line as a user does, and returns at once. */
 async function retype(page, app, old, text) {
   await app.editor.locator(".cm-line", { hasText: old }).click();
@@ -110,5 +132,22 @@ export const tests = {
       assert.equal(saved, BEFORE);
     };
     await withBlock(page, url, keep, false);
+  },
+
+  async "rejecting the changes of the last task asks about the user's lines in them"({ page, url }) {
+    await withTasks(page, url, async (app) => {
+      await retype(page, app, "two", "mine");
+      await app.showReview();
+      await page.getByRole("button", { name: "Last task" }).click();
+      await page.getByRole("button", { name: "Reject these" }).hover();
+      await page.locator(".bulk-note", { hasText: "asks about your lines in 1 of them" }).waitFor();
+      await page.getByRole("button", { name: "Reject these" }).click();
+      const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
+      await dialog.getByLabel("Drop both: the old line returns").check();
+      await dialog.getByRole("button", { name: "Reject" }).click();
+      await app.says("Rejected 2 changes. 1 left to review.");
+      await page.keyboard.press("Alt+r");
+      assert.equal(await app.text(), TASKS.replace("mid", "center"));
+    });
   },
 };

@@ -80,10 +80,12 @@ export function acceptAll(path?: string): Promise<boolean> {
     // A second click on the button: the first one has decided all.
     if (!waiting.value.some((file) => path === undefined || file.path === path)) return false;
     const done = await currentEngine().acceptAll(path ?? null);
-    if (!done) notify("Nothing was accepted: these changes are on lines that were changed since. Decide on each one.");
+    if (!done) notify(ALL_CONTESTED);
     return done;
   });
 }
+
+const ALL_CONTESTED = "Nothing was accepted: these changes are on lines that were changed since. Decide on each one.";
 
 /** Number of changes above which rejecting all of them needs a confirmation. */
 const REJECTED_UNASKED_MAX = 20;
@@ -112,13 +114,34 @@ async function confirmReject(count: number, fileCount: number): Promise<boolean>
   return answer === "reject";
 }
 
-/** Accepts or rejects hunks of several files in one step. */
+/**
+ * Accepts or rejects hunks of several files in one step. Contested ones are not accepted, and the user chooses what becomes of
+ * their own lines in rejected ones, as for all hunks.
+ */
 export function decideTogether(ids: readonly string[], decision: Decision): Promise<boolean> {
+  const wanted = new Set(ids);
   return attempt(decision, async () => {
-    const engine = currentEngine();
-    if (decision === "accept") await engine.accept(ids, false, "");
-    else return reject([...ids], "");
-    return true;
+    const affected = waiting.value.filter((file) => pendingHunks(file).some((hunk) => wanted.has(hunk.id)));
+    const hunks = affected.flatMap(pendingHunks).filter((hunk) => wanted.has(hunk.id));
+    if (hunks.length === 0) return false;
+    if (decision === "accept") {
+      const agreed = hunks.filter((hunk) => !hunk.contested).map((hunk) => hunk.id);
+      if (agreed.length > 0) await currentEngine().accept(agreed, false, "");
+      else notify(ALL_CONTESTED);
+      return agreed.length > 0;
+    }
+    if (hunks.length > REJECTED_UNASKED_MAX && !(await confirmReject(hunks.length, affected.length))) return false;
+    const kept = (await keptHunks(affected)).filter((hunk) => wanted.has(hunk.id));
+    if (!(await settleKept(kept, "reject"))) return false;
+    for (const { id } of kept) wanted.delete(id);
+    const left = waiting.value.flatMap(pendingHunks).filter((hunk) => wanted.has(hunk.id));
+    return (
+      left.length === 0 ||
+      reject(
+        left.map((hunk) => hunk.id),
+        "",
+      )
+    );
   });
 }
 
@@ -227,7 +250,7 @@ async function reject(ids: string[], path: string): Promise<boolean> {
     const dependents = dependentsOf(error);
     if (!dependents) throw error;
     const choice = await new Promise<"only" | "with" | null>((answer) => {
-      dialog.value = { kind: "dependents", dependents, answer };
+      dialog.value = { kind: "dependents", dependents, several: ids.length > 1, answer };
     });
     if (choice !== null) await engine.reject(ids, choice, path);
     return choice !== null;

@@ -11,6 +11,7 @@ import {
   createClient,
   type JobRecord,
   type ResyncEvent,
+  type ReviewBody,
   type ServiceClient,
   type ServiceEvent,
   type ServiceReading,
@@ -239,9 +240,10 @@ export class RemoteCore implements Own {
   async snapshot(scope: Scope, path: string | null): Promise<Snapshot> {
     // The page shows the project from now on, and takes events.
     this.#following ??= this.#follow();
-    const [review, lease] = await Promise.all([this.#readReview(), this.canvas()]);
+    // First: the server finds a change by another program when it reads the file.
     const reading = path === null ? null : await this.#reading(path);
     if (path !== null) this.#paths.add(path);
+    const [review, lease] = await Promise.all([this.#readReview(), this.canvas()]);
     for (const file of review.files) this.#paths.add(file.path);
     return {
       revision: review.revision,
@@ -488,7 +490,14 @@ export class RemoteCore implements Own {
   }
 
   async hunksBefore(): Promise<readonly string[]> {
-    return [];
+    const last = (await this.#jobs()).at(-1)?.job_id;
+    if (last === undefined) return [];
+    const [all, ofLast] = await Promise.all([
+      this.#client.call("GetReview", {}),
+      this.#client.call("GetReview", { job_id: last }),
+    ]);
+    const own = new Set(hunkIds(ofLast));
+    return hunkIds(all).filter((id) => !own.has(id));
   }
 
   async setModel(): Promise<void> {
@@ -530,6 +539,10 @@ export class RemoteCore implements Own {
   async search(): Promise<readonly FileMatches[]> {
     throw new Error("a server has no search for pages yet");
   }
+}
+
+function hunkIds({ files }: ReviewBody): string[] {
+  return files.flatMap((file) => file.hunks.map((hunk) => hunk.hunk_id));
 }
 
 function scopeOf(path: string | null) {

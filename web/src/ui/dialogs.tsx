@@ -92,25 +92,29 @@ function ChoiceDialog({
   );
 }
 
-/** Asks how to reject a hunk on which later changes depend. */
-function DependentsDialog({ dialog: { dependents, answer } }: { dialog: Extract<Dialog, { kind: "dependents" }> }) {
+/** Asks how to reject hunks on which later changes depend. */
+function DependentsDialog({
+  dialog: { dependents, several, answer },
+}: {
+  dialog: Extract<Dialog, { kind: "dependents" }>;
+}) {
   const { count, fromUser } = dependents;
   const close = (choice: "only" | "with" | null): void => {
     closeDialog();
     answer(choice);
   };
   return (
-    <Modal title="Later changes depend on this one" onCancel={() => close(null)}>
-      <p>{dependentsText(count, fromUser)}</p>
+    <Modal title={`Later changes depend on ${several ? "these" : "this one"}`} onCancel={() => close(null)}>
+      <p>{dependentsText(count, fromUser, several)}</p>
       <div class="modal-foot">
         <button class="button" type="button" onClick={() => close(null)}>
           Cancel
         </button>
         <button class="button danger" type="button" onClick={() => close("with")}>
-          Reject this and {count} more
+          Reject {several ? "these" : "this"} and {count} more
         </button>
         <button class="button primary" type="button" data-focus onClick={() => close("only")}>
-          Reject only this
+          Reject only {several ? "these" : "this"}
         </button>
       </div>
     </Modal>
