@@ -27,9 +27,10 @@ const TYPES = {
   ".wasm": "application/wasm",
 };
 
-/** Starts Chromium. The variable `CHROMIUM` overrides the path of Debian's. */
-export function launch() {
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: CHROMIUM_FLAGS });
+/** Starts Chromium, with further `flags`. The variable `CHROMIUM` overrides the path of Debian's. */
+export function launch(flags = []) {
+  const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+  return chromium.launch({ executablePath, args: [...CHROMIUM_FLAGS, ...flags] });
 }
 
 /** Serves `directory` on a free local port, and `pages`, a record of HTML by path. */

@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { App, menu } from "../app.mjs";
+import { launch } from "../browser.mjs";
 import { startProvider } from "../provider.mjs";
-import { call, jobIs, joinServer, withServer } from "../service.mjs";
+import { call, jobIs, joinServer, TOKEN, withServer } from "../service.mjs";
 
 const onDisk = ({ folder }) => readFile(join(folder, "notes.md"), "utf8");
 
@@ -211,5 +214,51 @@ export const tests = {
       await app.says("Accepted 1 change. 2 left to review.");
       assert.equal(await readFile(more, "utf8"), "one older line\n\n\n\nanother new line\n");
     });
+  },
+
+  async "a page from a server joins it by the printed address, also after a reload and without HTTPS"() {
+    // Another computer's page by HTTP: the browser does not count its address as safe.
+    const browser = await launch(["--host-resolver-rules=MAP emend.test 127.0.0.1"]);
+    try {
+      const args = [
+        "--web-app",
+        fileURLToPath(new URL("../../../web/dist", import.meta.url)),
+        "--allow-host",
+        "emend.test",
+      ];
+      await withServer({ args }, async (server) => {
+        const address = `http://emend.test:${new URL(server.url).port}/`;
+        const page = await (await browser.newContext()).newPage();
+        page.setDefaultTimeout(15_000);
+        await page.goto(`${address}?token=${TOKEN}`);
+        const app = new App(page);
+        await page.getByText("What should I change?").waitFor();
+        assert.equal(page.url(), address);
+        assert.equal(await page.evaluate(() => isSecureContext), false);
+        await app.askAndWait("rename colour to color in notes.md");
+        await app.openFile("notes.md");
+        await page.locator(".cm-line", { hasText: "The color" }).click();
+        await page.keyboard.press("Control+End");
+        await page.keyboard.type("Mine.");
+        await diskHas(server, /Mine\.$/);
+        await page.reload();
+        await app.transcript.locator(".entry.user", { hasText: "rename colour" }).waitFor();
+
+        // The dialog takes the address as it is printed, with its token.
+        await menu(page, "Back to the start");
+        await page.reload();
+        await page.getByRole("button", { name: "Join a server" }).click();
+        const dialog = page.getByRole("dialog", { name: "Join a server" });
+        assert.equal(await dialog.getByLabel("Address").inputValue(), address.replace(/\/$/, ""));
+        await dialog.getByLabel("Address").fill("http://192.0.2.1:4120/");
+        await dialog.getByRole("button", { name: "Join" }).click();
+        await dialog.getByText("for a server on this computer or that of this page.").waitFor();
+        await dialog.getByLabel("Address").fill(`${address}?token=${TOKEN}`);
+        await dialog.getByRole("button", { name: "Join" }).click();
+        await app.transcript.locator(".entry.user", { hasText: "rename colour" }).waitFor();
+      });
+    } finally {
+      await browser.close();
+    }
   },
 };

@@ -2,6 +2,7 @@
 
 import { drafts } from "../drafts.js";
 import { pendingHunks } from "../hunk-text.js";
+import { newId } from "../ids.js";
 import { keyName } from "../keys.js";
 import {
   chat,
@@ -34,7 +35,7 @@ editor.connect({
   write: async (path, raw, base) => {
     const engine = currentEngine();
     const written = rememberWritten(pendingHunks(review.value.files.find((file) => file.path === path)));
-    const key = crypto.randomUUID();
+    const key = newId();
     drafts.sent({ key, path, text: raw, base, written }, Date.now());
     const { text, changed } = await engine.write(path, raw, base, { kind: "typing", path }, written, key);
     // The toast's Undo would now undo this typing instead of its own step.

@@ -21,6 +21,7 @@ import {
   writeBack,
 } from "../folder.js";
 import { pendingHunks, plural } from "../hunk-text.js";
+import { newId } from "../ids.js";
 import {
   browserFolder,
   browserProjects,
@@ -31,6 +32,7 @@ import {
   releaseProject,
 } from "../kept-folders.js";
 import { openProjects } from "../locks.js";
+import { invitation, noteJoined, wasJoined } from "../own-server.js";
 import {
   choose,
   closedFolders,
@@ -66,10 +68,15 @@ import { refresh, resetState } from "./refresh.js";
 import { leaveRun, readRuns } from "./run.js";
 import { resetTimeline } from "./timeline.js";
 
-/** Opens the project that the tab had before it was reloaded, with its review and conversation. */
+/**
+ * Joins the server that the page comes from, or opens the project that the tab had before it was reloaded, with its review and
+ * conversation.
+ */
 export async function start(): Promise<void> {
   const id = projectOfTab();
-  if (id === null || !(await continueProject(id))) {
+  const token = invitation() ?? (id === null && wasJoined() ? "" : null);
+  const isOpen = token === null ? id !== null && (await continueProject(id)) : await joinOwn(token);
+  if (!isOpen) {
     // A project then opens at once.
     shared.warm().catch(() => undefined);
     void editor.load().catch(() => undefined);
@@ -198,7 +205,7 @@ async function projectOfArchive(file: File): Promise<Project> {
 /** Opens a project with all operations, as another browser recorded it. */
 async function openRecording(file: File): Promise<void> {
   try {
-    const id = crypto.randomUUID();
+    const id = newId();
     await shared.keepRecording(await file.text(), id);
     await continueProject(id);
   } catch (error) {
@@ -240,11 +247,35 @@ export function browserNameProblem(name: string): string | null {
   return inBrowser.value.includes(name) ? "There is a project with this name." : null;
 }
 
+/** Joins the server that the page comes from. Returns whether it did. */
+async function joinOwn(token: string): Promise<boolean> {
+  try {
+    await join(location.origin, token);
+    return true;
+  } catch (error) {
+    noteJoined(false);
+    // A page with a cookie asks unbidden: another host than `emend serve` has no such server, which is no error.
+    if (token !== "") showError(error);
+    else if (describe(error).code === "permission_denied") {
+      notify("The server asks for its token again: open the address that it printed.");
+    }
+    return false;
+  }
+}
+
 /** Joins the session of a server. Its terminal and other pages have the same one. */
 export async function joinServer(url: string, token: string): Promise<void> {
   try {
     await editor.flush();
     if (hasUnsettled() && !(await confirmLeaving())) return;
+    await join(url, token);
+  } catch (error) {
+    showError(error);
+  }
+}
+
+async function join(url: string, token: string): Promise<void> {
+  try {
     opening.value = "Joining the server…";
     const engine = await joinEngine(url, token);
     leaveRun();
@@ -253,10 +284,9 @@ export async function joinServer(url: string, token: string): Promise<void> {
     show(engine, { name: new URL(url).host, directory: null, skipped: [], sample: false, remote: true });
     currentId = "";
     releaseProject();
+    noteJoined(new URL(url).origin === location.origin);
     await refresh();
     await readRuns();
-  } catch (error) {
-    showError(error);
   } finally {
     opening.value = null;
   }
@@ -268,6 +298,7 @@ export async function leaveProject(): Promise<void> {
   if (hasUnsettled() && !(await confirmLeaving("Leave this project?", "Leave"))) return;
   // Otherwise the assistant would work on unseen, and write into a record that another tab may have opened.
   await currentEngine().close().catch(showError);
+  noteJoined(false);
   leaveRun();
   setEngine(null);
   editor.reset();
@@ -310,7 +341,7 @@ async function useProject(next: Project): Promise<void> {
   leaveRun();
   const isFirst = engineOrNull() === null;
   const info: ProjectInfo = {
-    id: crypto.randomUUID(),
+    id: newId(),
     name: next.name,
     skipped: next.skipped,
     sample: next.sample === true,
@@ -353,7 +384,7 @@ export function keepTyped(): void {
   if (currentId === "") return;
   const unsent = editor.unsent.map(([path, { raw, base }]): Draft => {
     const written = rememberWritten(pendingHunks(review.value.files.find((file) => file.path === path)));
-    return { key: crypto.randomUUID(), path, text: raw, base, written };
+    return { key: newId(), path, text: raw, base, written };
   });
   drafts.keep(currentId, unsent, Date.now());
 }

@@ -1,44 +1,37 @@
 /** Asks for the address and the token of a server. */
 import { useSignal } from "@preact/signals";
 import { joinServer } from "../actions/project.js";
+import { serverAt } from "../own-server.js";
 import { closeDialog, Modal } from "./modal.js";
 
-/** The address of the page's own server, if the page comes from this computer. */
+/** The address of the page's own server, if the page may come from one: from this computer, or by HTTP. */
 function usualAddress(): string {
-  return /^(localhost|127\.0\.0\.1|\[::1\])$/.test(location.hostname) ? location.origin : "http://127.0.0.1:4120";
+  return location.protocol === "http:" || location.hostname === "localhost" ? location.origin : "http://127.0.0.1:4120";
 }
 
-function problemOf(address: string): string | null {
-  try {
-    const { protocol, username, hostname } = new URL(address);
-    const isLocal = hostname === "localhost" || hostname === "127.0.0.1";
-    if (username === "" && (protocol === "https:" || (protocol === "http:" && isLocal))) return null;
-  } catch {
-    // Said below.
-  }
-  return "The address must start with https://, or with http:// for a server on this computer.";
-}
+const PROBLEM =
+  "The address must start with https://, or with http:// for a server on this computer or that of this page.";
 
 export function JoinDialog() {
   const address = useSignal(usualAddress());
   const token = useSignal("");
   const tried = useSignal(false);
-  const problem = problemOf(address.value);
+  const server = serverAt(address.value);
   return (
     <Modal title="Join a server" onCancel={closeDialog}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
           tried.value = true;
-          if (problem !== null) return;
+          if (server === null) return;
           closeDialog();
-          void joinServer(address.value.replace(/\/+$/, ""), token.value);
+          void joinServer(server.url, token.value || server.token);
         }}
       >
         <p class="field-note">
-          <code>emend serve</code>, or <code>/serve</code> in a conversation on a terminal, prints both. This page then
-          shows the session that was used last; the terminal has the same one. For a page of another address, start the
-          server with <code>--allow-origin {location.origin}</code>.
+          <code>emend serve</code>, or <code>/serve</code> in a conversation on a terminal, prints an address with both.
+          This page then shows the session that was used last; the terminal has the same one. For a page of another
+          address, start the server with <code>--allow-origin {location.origin}</code>.
         </p>
         <div class="fields">
           <label class="field">
@@ -68,7 +61,7 @@ export function JoinDialog() {
           </label>
         </div>
         <p class="field-problem" role="alert">
-          {tried.value ? problem : ""}
+          {tried.value && server === null ? PROBLEM : ""}
         </p>
         <div class="modal-foot">
           <button class="button" type="button" onClick={closeDialog}>
