@@ -257,6 +257,24 @@ function resolveApproval(
   return { ...state, entries: state.entries.with(index, { ...entry, decision }), activity: "Working…" };
 }
 
+/** The names that the tool for questions has with each family of models. */
+const ASKING: ReadonlySet<string> = new Set(["clarify_user", "request_user_input", "AskUserQuestion", "ask_user"]);
+
+export function isQuestion(entry: ToolEntry): boolean {
+  return ASKING.has(entry.name) && entry.status !== "failed";
+}
+
+/** Returns the id of the entry that waits for the user: a call to decide on, or a question. Null if there is none. */
+export function openRequest({ entries, running }: ChatState): string | null {
+  for (let index = entries.length - 1; index >= 0; index--) {
+    const entry = entries[index];
+    if (entry === undefined || startsRun(entry)) return null;
+    if (running && entry.kind === "approval" && entry.decision === null) return entry.id;
+    if (!running && entry.kind === "tool" && isQuestion(entry)) return entry.id;
+  }
+  return null;
+}
+
 /** Returns the state up to, and without, the task with number `tasks`, counted from 0: what a branch takes over. */
 export function firstTasks(state: ChatState, tasks: number): ChatState {
   const starts = state.entries.flatMap((entry, index) => (startsRun(entry) ? [index] : []));

@@ -6,7 +6,7 @@
  */
 import { computed, signal } from "@preact/signals";
 import { advise } from "./advice.js";
-import { type ChatState, EMPTY_CHAT } from "./chat-state.js";
+import { type ChatState, EMPTY_CHAT, openRequest } from "./chat-state.js";
 import type { Addition } from "./context.js";
 import { type CursorPlace, EditorHandle } from "./editor/handle.js";
 import {
@@ -159,6 +159,8 @@ export const filesShown = signal(false);
 
 /** Whether a run is going on. Unlike `chat`, it does not change with every event. */
 export const isRunning = computed(() => chat.value.running);
+/** The id of the entry of the conversation that waits for the user, or null. */
+export const asksUser = computed(() => openRequest(chat.value));
 export const waiting = computed<readonly ReviewFile[]>(() => pendingFiles(review.value));
 export const totals = computed(() => {
   let [changes, added, removed] = [0, 0, 0];

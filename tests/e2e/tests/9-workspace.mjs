@@ -1,6 +1,7 @@
 // Finding and switching between files, and the page on a phone.
 import assert from "node:assert/strict";
-import { openApp } from "../app.mjs";
+import { menu, openApp } from "../app.mjs";
+import { heldReply, startProvider } from "../provider.mjs";
 
 export const tests = {
   async "a file is opened by letters of its name, and a text is found in all files"({ page, url }) {
@@ -108,5 +109,50 @@ export const tests = {
     await page.getByRole("button", { name: "Accept all", exact: true }).click();
     await page.getByText("Nothing to review.").waitFor();
     assert.deepEqual(await small(), []);
+  },
+
+  async "a phone shows a request of the assistant first, and marks the conversation that has one"({ page, url }) {
+    const input = { question: "Which **tone**?", options: ["formal", "friendly"] };
+    const asked = heldReply({ name: "AskUserQuestion", input });
+    const command = heldReply({ name: "Bash", input: { command: "ls" } });
+    const provider = await startProvider("sk-test", [asked.promise, command.promise, "Done."]);
+    try {
+      const app = await openApp(page, url);
+      await page.setViewportSize({ width: 390, height: 844 });
+      const panes = page.getByRole("navigation", { name: "Panes" });
+      const tab = (name) => panes.getByRole("button", { name });
+      await menu(page, "Options…");
+      const options = page.getByRole("dialog", { name: "Options" });
+      await options.getByLabel("Let the assistant run commands").check();
+      await options.getByRole("button", { name: "Use these options" }).click();
+      await page
+        .getByLabel("Files to open")
+        .setInputFiles([{ name: "a.txt", mimeType: "text/plain", buffer: Buffer.from("a\n") }]);
+      await tab("Files").click();
+      await app.row("a.txt").waitFor();
+      await tab("Chat").click();
+      await app.chooseModel({ apiKey: "sk-test", model: "claude-sonnet-5-5", baseUrl: provider.url });
+      await app.ask("write a greeting");
+      await tab("Text").click();
+      asked.release();
+      const question = page.getByRole("group", { name: "Question" });
+      await question.getByRole("button", { name: "friendly" }).waitFor();
+      await tab("Chat 1 request waits for you").waitFor();
+      await question.getByRole("button", { name: "friendly" }).click();
+      await tab("Text").click();
+      // Keys of the user do not go astray: the conversation is only marked.
+      await app.editor.click();
+      await page.keyboard.type("x");
+      command.release();
+      await tab("Chat 1 request waits for you").waitFor();
+      assert.equal(await app.editor.isVisible(), true);
+      await tab("Chat").click();
+      const card = page.getByRole("group", { name: /^The assistant wants to use/ });
+      await card.getByRole("button", { name: /^Allow/ }).click();
+      await app.transcript.getByText("Done.", { exact: true }).waitFor();
+      assert.equal(await tab("Chat").textContent(), "Chat");
+    } finally {
+      await provider.close();
+    }
   },
 };

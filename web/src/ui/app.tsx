@@ -9,6 +9,7 @@ import { save } from "../actions/save.js";
 import { keepFocus } from "../focus-keeper.js";
 import { altLetter } from "../keys.js";
 import {
+  asksUser,
   chat,
   dialog,
   dropping,
@@ -147,6 +148,19 @@ effect(() => {
   pane.value = lastView === "review" ? "review" : "text";
 });
 
+/** Time in milliseconds after a key in the editor in which the user still types. */
+const TYPING_MS = 3_000;
+let lastInput = Number.NEGATIVE_INFINITY;
+
+// A request of the assistant comes first: a phone shows the conversation, unless the user types in the editor.
+effect(() => {
+  if (asksUser.value === null) return;
+  if (performance.now() - lastInput > TYPING_MS) pane.value = "chat";
+  requestAnimationFrame(() => {
+    document.querySelector(".card.approval, .card.question:not(.answered)")?.scrollIntoView({ block: "nearest" });
+  });
+});
+
 function listen(): () => void {
   const onUnload = (event: BeforeUnloadEvent): void => {
     if (hasUnsettled()) event.preventDefault();
@@ -158,8 +172,12 @@ function listen(): () => void {
   const onShow = (event: PageTransitionEvent): void => {
     if (event.persisted) dropKept();
   };
+  const onInput = ({ target }: Event): void => {
+    if (target instanceof Element && target.closest(".editor-pane")) lastInput = performance.now();
+  };
   const dragged = ["dragenter", "dragover", "dragleave", "drop"] as const;
   window.addEventListener("keydown", onKey);
+  window.addEventListener("input", onInput, { capture: true });
   window.addEventListener("beforeunload", onUnload);
   window.addEventListener("pagehide", keepTyped);
   window.addEventListener("pageshow", onShow);
@@ -168,6 +186,7 @@ function listen(): () => void {
   for (const kind of dragged) window.addEventListener(kind, onDrag, { capture: true });
   return () => {
     window.removeEventListener("keydown", onKey);
+    window.removeEventListener("input", onInput, { capture: true });
     window.removeEventListener("beforeunload", onUnload);
     window.removeEventListener("pagehide", keepTyped);
     window.removeEventListener("pageshow", onShow);

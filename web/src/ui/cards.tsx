@@ -95,13 +95,6 @@ function subject({ arguments: given, detail }: ApprovalEntry): string {
   return typeof line === "string" ? line : JSON.stringify(given, null, 2);
 }
 
-/** The names that the tool for questions has with each family of models. */
-const ASKING: ReadonlySet<string> = new Set(["clarify_user", "request_user_input", "AskUserQuestion", "ask_user"]);
-
-export function isQuestion(entry: ToolEntry): boolean {
-  return ASKING.has(entry.name) && entry.status !== "failed";
-}
-
 interface Asked {
   readonly question: string;
   readonly options: readonly string[];

@@ -1,14 +1,21 @@
 /** The entries of a conversation: messages, answers, tool calls, notices, and the ends of runs. */
 import { send } from "../actions/run.js";
 import { advise, type Remedy } from "../advice.js";
-import type { EndEntry, Entry, LeaseEntry, NoticeEntry, UserEntry } from "../chat-state.js";
+import {
+  type EndEntry,
+  type Entry,
+  isQuestion,
+  type LeaseEntry,
+  type NoticeEntry,
+  type UserEntry,
+} from "../chat-state.js";
 import { plural } from "../hunk-text.js";
 import { memo } from "../memo.js";
 import { dollars } from "../money.js";
 import { reveal } from "../reveal.js";
 import { chat, conversation, costs, dialog, isRunning, runs } from "../store.js";
 import { baseName } from "../tree.js";
-import { Approval, isQuestion, Question, Subagent } from "./cards.js";
+import { Approval, Question, Subagent } from "./cards.js";
 import { CopyButton } from "./copy-button.js";
 import { Icon } from "./icons.js";
 import { Markdown } from "./markdown.js";

@@ -1,9 +1,11 @@
 /** Moves the focus: to the review and back, between the panes, and to a place near an element that is gone. */
-import { editor, hasProject, view } from "../store.js";
+import { editor, hasProject, pane, view } from "../store.js";
 
 /** Shows the review with the focus on its first change, so that the keys of the review work at once. */
 export function showReview(): void {
   view.value = "review";
+  // A phone may show the conversation while the view is the review already.
+  pane.value = "review";
   focusWhenDrawn(DRAWN_FRAMES_MAX);
 }
 

@@ -1,5 +1,5 @@
 /** On a phone, one pane is shown at a time. This bar at the bottom chooses it. */
-import { type Pane, pane, totals, view } from "../store.js";
+import { asksUser, type Pane, pane, totals, view } from "../store.js";
 import { Icon, type IconName } from "./icons.js";
 
 const PANES: readonly (readonly [Pane, string, IconName])[] = [
@@ -24,6 +24,12 @@ export function PaneBar() {
           <span>
             {label}
             {name === "review" && changes > 0 && <span class="count"> {changes.toLocaleString("en")}</span>}
+            {name === "chat" && asksUser.value !== null && (
+              <span class="count">
+                {" "}
+                1<span class="visually-hidden"> request waits for you</span>
+              </span>
+            )}
           </span>
         </button>
       ))}
