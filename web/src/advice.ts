@@ -8,7 +8,7 @@
 import type { Failure } from "./engine.js";
 
 /** The action of a failure's button. */
-export type Remedy = "settings" | "retry" | "reload";
+export type Remedy = "settings" | "retry" | "reload" | "continue" | "conversation";
 
 export interface Advice {
   readonly title: string;
@@ -34,8 +34,11 @@ const KNOWN: Record<string, Known> = {
   configuration: { title: "The model is not set up.", steps: ["Check its settings."], remedy: "settings" },
   network: {
     title: "The provider could not be reached.",
-    steps: ["Check the connection and the base URL.", "Or use the offline model, which needs no network."],
-    remedy: "settings",
+    steps: [
+      "Check the connection, and the base URL in the settings of the model.",
+      "Or use the offline model, which needs no network.",
+    ],
+    remedy: "retry",
   },
   timeout: { title: "The provider timed out.", steps: [], remedy: "retry" },
   stream: {
@@ -47,6 +50,7 @@ const KNOWN: Record<string, Known> = {
   context_length: {
     title: "The conversation is too long for this model.",
     steps: ["Start a new conversation. The changes stay in the review."],
+    remedy: "conversation",
   },
   internal: {
     title: "The engine stopped because of a bug.",
@@ -54,6 +58,9 @@ const KNOWN: Record<string, Known> = {
     remedy: "reload",
   },
 };
+
+/** Remedies of notices whose own words fit the page: limits of a task, in the tab and on a server. */
+const OF_LIMITS: Readonly<Record<string, Remedy>> = { budget: "continue", turn_limit: "continue", limit: "continue" };
 
 /** An address that belongs to a web site. The engine reports it as a wrong setting. */
 const WEB_PAGE: Known = {
@@ -92,8 +99,11 @@ export function toolMessage(failure: Failure | null): string | null {
 /** Returns the explanation of a failure. */
 export function advise(failure: Failure): Advice {
   const isWebPage = failure.code === "configuration" && failure.message.includes("with a web page");
-  const known = isWebPage ? WEB_PAGE : (ofProvider(failure) ?? KNOWN[failure.code]);
-  if (!known) return { title: failure.message, steps: failure.suggestions, details: null, remedy: null };
+  const known = isWebPage ? WEB_PAGE : (ofProvider(failure) ?? of(KNOWN, failure.code));
+  if (!known) {
+    const remedy = of(OF_LIMITS, failure.code) ?? null;
+    return { title: failure.message, steps: failure.suggestions, details: null, remedy };
+  }
   const said = /It says: (.*?)\.?(?: The provider asks to wait .*)?$/s.exec(failure.message)?.[1];
   const wait = /asks to wait (\d+) s/.exec(failure.message)?.[1];
   const steps = [
@@ -108,7 +118,12 @@ export function advise(failure: Failure): Advice {
 function ofProvider({ code, data }: Failure): Known | undefined {
   if (code !== "provider" || typeof data !== "object" || data === null) return undefined;
   const { kind } = data as { kind?: unknown };
-  return typeof kind === "string" && Object.hasOwn(OF_PROVIDER, kind) ? OF_PROVIDER[kind] : undefined;
+  return typeof kind === "string" ? of(OF_PROVIDER, kind) : undefined;
+}
+
+/** Returns the own entry of a table. */
+function of<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
 function inTime(seconds: number): string {

@@ -185,7 +185,7 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
       return notice(state, id, "warning", {
         code: "budget",
         message: `The task reached your limit of ${limitName(event.data)}.`,
-        suggestions: ["Send “continue” to let it continue with a new budget, or change the limit in the options."],
+        suggestions: ["“Continue” lets it go on with a new budget. Or change the limit in the options."],
       });
     case "TOOL_CALL_END":
       return { ...state, entries: endTool(state.entries, event.data), activity: "Thinking…" };
@@ -199,7 +199,7 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
       return notice(state, id, "warning", {
         code: "turn_limit",
         message: "The assistant reached its limit of steps for one task.",
-        suggestions: ["Send “continue” to let it continue."],
+        suggestions: ["“Continue” lets it go on."],
       });
     case "ERROR":
       return notice(state, id, "error", event.data);

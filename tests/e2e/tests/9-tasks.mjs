@@ -262,6 +262,8 @@ export const tests = {
       await app.askAndWait("read it twice");
       await app.transcript.getByText("The task reached your limit of 30 tokens.").waitFor();
       await app.transcript.locator(".entry.end", { hasText: "Stopped at the limit of the budget" }).waitFor();
+      await app.transcript.locator(".notice").getByRole("button", { name: "Continue" }).click();
+      await app.transcript.locator(".entry.user", { hasText: "continue" }).waitFor();
     });
   },
 

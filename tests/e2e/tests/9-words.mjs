@@ -92,4 +92,37 @@ export const tests = {
     await dialog.waitFor({ state: "detached" });
     await app.editor.waitFor();
   },
+
+  async "a lost connection offers to try again, and a conversation that is too long another one"({ page, url }) {
+    await withReplies(page, url, ["Here I am.", "New and short."], async (app) => {
+      const notice = app.transcript.locator(".notice").last();
+      await page.context().route("http://127.0.0.1:*/v1/messages", (route) => route.abort());
+      await app.ask("hello");
+      await app.finished(40_000);
+      await notice.getByText("The provider could not be reached.").waitFor();
+      await page.context().unrouteAll();
+      await notice.getByRole("button", { name: "Try again" }).click();
+      await app.transcript.getByText("Here I am.").waitFor();
+      await app.finished();
+      // The button belongs to the task before.
+      await app.transcript.getByRole("button", { name: "Try again" }).waitFor({ state: "detached" });
+
+      const message = "prompt is too long: 250000 tokens > 200000 maximum";
+      await page.context().route("http://127.0.0.1:*/v1/messages", (route) =>
+        route.fulfill({
+          status: 400,
+          headers: { "access-control-allow-origin": "*" },
+          contentType: "application/json",
+          body: JSON.stringify({ type: "error", error: { type: "invalid_request_error", message } }),
+        }),
+      );
+      await app.askAndWait("once more");
+      await notice.getByText("The conversation is too long for this model.").waitFor();
+      await page.context().unrouteAll();
+      await notice.getByRole("button", { name: "New conversation" }).click();
+      await page.getByText("What should I change?").waitFor();
+      await app.askAndWait("hello");
+      await app.transcript.getByText("New and short.").waitFor();
+    });
+  },
 };

@@ -60,7 +60,7 @@ function pairs(type: string, data: Data): readonly (readonly [Kind, Data])[] {
     case "job.error":
       return one("ERROR", { code: text(data.code), message: text(data.message), suggestions: data.suggestions ?? [] });
     case "limit.reached":
-      return one("WARNING", { code: "limit", message: `The task reached its limit: ${text(data.limit)}.` });
+      return one("WARNING", { code: "limit", message: `The task reached its limit: ${limitName(text(data.limit))}.` });
     case "review.updated":
       return one("FILE_CHANGED", {
         path: text(data.file_path),
@@ -112,6 +112,11 @@ function ofTool(type: string, data: Data): readonly (readonly [Kind, Data])[] {
     default:
       return [];
   }
+}
+
+/** Returns the words for a limit of the service. */
+function limitName(name: string): string {
+  return { cost_usd: "cost", duration_ms: "time", tool_calls: "tool calls" }[name] ?? name;
 }
 
 function text(value: unknown): string {

@@ -1,4 +1,5 @@
 /** The entries of a conversation: messages, answers, tool calls, notices, and the ends of runs. */
+import { openChat } from "../actions/conversations.js";
 import { send } from "../actions/run.js";
 import { advise, type Remedy } from "../advice.js";
 import {
@@ -13,7 +14,7 @@ import { plural } from "../hunk-text.js";
 import { memo } from "../memo.js";
 import { dollars } from "../money.js";
 import { reveal } from "../reveal.js";
-import { chat, conversation, costs, dialog, isRunning, runs } from "../store.js";
+import { chat, conversation, costs, dialog, isRunning, project, runs } from "../store.js";
 import { baseName } from "../tree.js";
 import { Approval, Question, Subagent } from "./cards.js";
 import { CopyButton } from "./copy-button.js";
@@ -63,6 +64,10 @@ export const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
 
 function Notice({ entry }: { entry: NoticeEntry }) {
   const { title, steps, details, remedy } = advise(entry.failure);
+  const { entries, running } = chat.value;
+  // The remedies of a task are for the last one. The other conversations of a server are opened from its terminal.
+  const isPast = entries.slice(entries.indexOf(entry)).some((each) => each.kind === "user");
+  const isOffered = OF_TASK.has(remedy) ? !isPast && !(remedy === "conversation" && project.value.remote) : true;
   return (
     <div class={`entry notice ${entry.level}`} role={entry.level === "error" ? "alert" : "note"}>
       <p>
@@ -84,8 +89,8 @@ function Notice({ entry }: { entry: NoticeEntry }) {
           </p>
         </details>
       )}
-      {remedy !== null && (
-        <button class="button small" type="button" disabled={chat.value.running} onClick={() => apply(remedy)}>
+      {remedy !== null && isOffered && (
+        <button class="button small" type="button" disabled={running} onClick={() => apply(remedy)}>
           {REMEDIES[remedy]}
         </button>
       )}
@@ -93,12 +98,23 @@ function Notice({ entry }: { entry: NoticeEntry }) {
   );
 }
 
-const REMEDIES: Record<Remedy, string> = { settings: "Model settings", retry: "Try again", reload: "Reload the page" };
+const REMEDIES: Record<Remedy, string> = {
+  settings: "Model settings",
+  retry: "Try again",
+  reload: "Reload the page",
+  continue: "Continue",
+  conversation: "New conversation",
+};
+
+const OF_TASK: ReadonlySet<Remedy | null> = new Set<Remedy>(["retry", "continue", "conversation"]);
 
 function apply(remedy: Remedy): void {
   if (remedy === "settings") dialog.value = { kind: "model" };
   else if (remedy === "reload") location.reload();
-  else void send(chat.value.entries.findLast((entry) => entry.kind === "user")?.text ?? "");
+  else if (remedy === "continue") void send("continue");
+  else if (remedy === "conversation") {
+    void openChat().then(() => document.querySelector<HTMLElement>(".composer textarea")?.focus());
+  } else void send(chat.value.entries.findLast((entry) => entry.kind === "user")?.text ?? "");
 }
 
 /** Goes back to before a message, to send it in other words. */

@@ -29,9 +29,9 @@ export function JoinDialog() {
         }}
       >
         <p class="field-note">
-          <code>emend serve</code>, or <code>/serve</code> in a conversation on a terminal, prints an address with both.
-          This page then shows the session that was used last; the terminal has the same one. For a page of another
-          address, start the server with <code>--allow-origin {location.origin}</code>.
+          <code>emend serve</code>, or <code>/serve</code> in a conversation on a terminal, prints an address with its
+          token: give it whole. This page then shows the session that was used last; the terminal has the same one. For
+          a page of another address, start the server with <code>--allow-origin {location.origin}</code>.
         </p>
         <div class="fields">
           <label class="field">
