@@ -106,6 +106,14 @@ export const tests = {
       await app.transcript.locator(".entry.user", { hasText: "rename wet" }).waitFor({ state: "detached" });
       assert.equal(await app.transcript.locator(".entry.user").count(), 1);
       assert.match(await app.changes(), /2 changes in 1 file/);
+      // A task of another client comes after it.
+      const { sessions } = await call(server.url, "GET", "/api/agent/sessions");
+      const instruction = "rename sky to sun in notes.md";
+      await call(server.url, "POST", "/api/agent/run", { session_id: sessions[0].session_id, instruction });
+      await app.transcript.locator(".entry.user", { hasText: "rename sky" }).waitFor();
+      await app.finished(30_000);
+      await page.getByRole("button", { name: "Undo going back to before a task" }).click();
+      await app.says("Going back cannot be undone any more: an edit, a decision or a task came after it.");
     });
   },
 

@@ -75,7 +75,7 @@ import { resetTimeline } from "./timeline.js";
 export async function start(): Promise<void> {
   const id = projectOfTab();
   const token = invitation() ?? (id === null && wasJoined() ? "" : null);
-  const isOpen = token === null ? id !== null && (await continueProject(id)) : await joinOwn(token);
+  const isOpen = (token !== null && (await joinOwn(token))) || (id !== null && (await continueProject(id)));
   if (!isOpen) {
     // A project then opens at once.
     shared.warm().catch(() => undefined);

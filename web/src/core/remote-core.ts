@@ -359,12 +359,21 @@ export class RemoteCore implements Own {
     const { done, undone } = this.#steps;
     const last = done.at(-1);
     if (last?.rewound) {
-      await this.#client.call("UndoRewind", { session_id: this.#session, body: {} });
-      await this.#read(true);
+      await this.#unwind();
     } else {
       for (let at = 0; at < (last?.count ?? 1); at++) await this.#client.call("Undo");
     }
     if (last) this.#steps = { done: done.slice(0, -1), undone: [...undone, last] };
+  }
+
+  async #unwind(): Promise<void> {
+    try {
+      await this.#client.call("UndoRewind", { session_id: this.#session, body: {} });
+    } catch (error) {
+      if ((error as { code?: string }).code !== "conflict") throw error;
+      throw new Error("Going back cannot be undone any more: an edit, a decision or a task came after it.");
+    }
+    await this.#read(true);
   }
 
   async redo(): Promise<void> {
