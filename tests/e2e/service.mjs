@@ -43,7 +43,9 @@ export async function withServer({ origin, provider, args = [], env = {} }, work
     });
     await work({ url, folder });
   } finally {
+    const ended = server.exitCode === null && new Promise((done) => server.once("exit", done));
     server.kill();
+    await ended;
     await rm(folder, { recursive: true, force: true });
   }
 }

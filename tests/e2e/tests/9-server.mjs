@@ -254,6 +254,7 @@ export const tests = {
 
         // The dialog takes the address as it is printed, with its token.
         await menu(page, "Back to the start");
+        await page.getByRole("button", { name: "Join a server" }).waitFor();
         await page.reload();
         await page.getByRole("button", { name: "Join a server" }).click();
         const dialog = page.getByRole("dialog", { name: "Join a server" });

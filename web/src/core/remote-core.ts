@@ -71,13 +71,21 @@ export class RemoteCore implements Own {
   #following: Promise<void> | null = null;
   /** Called when the conversation has been read. */
   #whenRead: (() => void)[] = [];
+  /** Whether the running job was read without its events: its messages may overlap with those that follow, or miss one. */
+  #isRough = false;
   #isRead = false;
   #waiting: AgentEvent[] = [];
+  /** The last batch on its way to the page, which shows one after the other. */
+  #sent: Promise<void> = Promise.resolve();
+  #isSending = false;
   /** The job that runs, and that which asks the user. */
   #job: string | null = null;
   #question: { readonly job: string; readonly id: string } | null = null;
   /** The calls that the page was asked about. */
   readonly #asked = new Set<string>();
+  /** The open requests when the stream began, until the events before are shown; and the number of the last of these. */
+  #attached: AttachedEvent | null = null;
+  #seen = 0;
   /** The jobs of the user's messages in the conversation, in their order; "" for one without a job. */
   #tasks: string[] = [];
   #ended = new Map<string, () => void>();
@@ -110,7 +118,9 @@ export class RemoteCore implements Own {
 
   /** Reads the conversation and follows its events, until the page leaves or the server is lost. */
   async #follow(): Promise<void> {
-    const timer = setInterval(() => void this.#flush(), 16);
+    const timer = setInterval(() => {
+      if (!this.#isSending) void this.#flush();
+    }, 16);
     try {
       for (let isAgain = true; isAgain && !this.#hasLeft; ) {
         this.#stream = new AbortController();
@@ -138,6 +148,7 @@ export class RemoteCore implements Own {
     this.#waiting = [...events];
     for (const event of recent) this.#note(event as ServiceEvent);
     this.#job ??= this.#question === null ? open : null;
+    this.#isRough = open !== null && recent.length === 0;
     await this.#flush(true);
     for (const [job, end] of this.#ended) if (job !== this.#job) end();
     this.#tellRead();
@@ -160,6 +171,7 @@ export class RemoteCore implements Own {
   /** Follows the events after a number. Returns whether the conversation must be read again, because it changed otherwise. */
   async #followFrom(after: number): Promise<boolean> {
     const { signal } = this.#stream;
+    [this.#seen, this.#attached] = [after, null];
     try {
       for await (const item of this.#client.events({ after, signal })) if (this.#receive(item)) return true;
     } catch (error) {
@@ -170,27 +182,36 @@ export class RemoteCore implements Own {
 
   /** Receives an item of the stream. Returns whether the conversation must be read again. */
   #receive(item: AttachedEvent | ServiceReading): boolean {
-    if (isAttached(item)) this.#attach(item);
+    if (isResync(item)) return true;
+    if (isAttached(item)) this.#attached = item;
     else if (isState(item)) {
       const data = { path: "", revision: item.state.revision, pending_hunks: 0 };
       this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.#session, kind: "FILE_CHANGED", data });
-    } else if (isResync(item)) return true;
-    else if (item.session_id === this.#session) {
-      if (/^session\.rew(ound|ind_undone)$/.test(item.type)) return true;
-      const ended = this.#note(item);
-      if (ended !== null) void this.#flush().then(() => this.#ended.get(ended)?.());
+    } else {
+      this.#seen = item.seq;
+      if (item.session_id === this.#session) {
+        if (/^session\.rew(ound|ind_undone)$/.test(item.type)) return true;
+        const ended = this.#note(item);
+        if (ended !== null) void this.#flush().then(() => this.#ended.get(ended)?.());
+        if (ended !== null && this.#isRough) return true;
+      }
     }
+    this.#attach();
     return false;
   }
 
-  /** Shows the open questions and requests for approval, of which the events may be gone. */
-  #attach({ jobs, ts }: AttachedEvent): void {
+  /**
+   * Shows the open questions and requests for approval, of which the events may be gone. Those whose events are still to
+   * come are not shown twice.
+   */
+  #attach(): void {
+    if (this.#attached === null || this.#attached.last > this.#seen) return;
+    const { jobs, ts } = this.#attached;
+    this.#attached = null;
     for (const { job_id, session_id, question, approvals } of jobs) {
       if (session_id !== this.#session) continue;
       const event = { cursor: 0, seq: 0, ts, session_id, job_id };
-      for (const data of approvals) {
-        if (!this.#asked.has(String(data.tool_call_id))) this.#note({ ...event, type: "approval.requested", data });
-      }
+      for (const data of approvals) this.#note({ ...event, type: "approval.requested", data });
       if (question === null || this.#question?.id === question.question_id) continue;
       this.#job = job_id;
       this.#waiting.push(...eventsOfQuestion({ ...event, type: "clarification.requested", data: question }));
@@ -203,7 +224,9 @@ export class RemoteCore implements Own {
     const { type, data, job_id: job } = event;
     if (type === "job.started") this.#job = job ?? null;
     if (type === "job.started" || type === "clarification.received") this.#tasks.push(job ?? "");
-    if (type === "approval.requested") this.#asked.add(String(data.tool_call_id));
+    const call = String(data.tool_call_id);
+    if (type === "approval.requested" && this.#asked.has(call)) return null;
+    if (type === "approval.requested") this.#asked.add(call);
     if (type === "clarification.requested" && job) this.#question = { job, id: String(data.question_id) };
     if (type === "clarification.received") [this.#question, this.#job] = [null, job ?? null];
     const path = data.file_path;
@@ -220,17 +243,21 @@ export class RemoteCore implements Own {
   /** Sends the events to the page. With `isAnew`, they are the whole conversation. */
   async #flush(isAnew = false): Promise<void> {
     if (this.#hasLeft || (this.#waiting.length === 0 && !isAnew)) return;
-    const events = this.#waiting.splice(0);
-    await this.#send({
+    const batch: EventBatch = {
       number: ++this.#batches,
-      events,
+      events: this.#waiting.splice(0),
       lease: this.#canvas,
       conversation: 0,
       offline: false,
       model: "",
       replayed: isAnew,
       ...(isAnew && { anew: true }),
-    });
+    };
+    this.#isSending = true;
+    const sent = this.#sent.then(() => this.#send(batch));
+    this.#sent = sent;
+    await sent;
+    if (this.#sent === sent) this.#isSending = false;
   }
 
   async recorded(): Promise<boolean> {
@@ -562,10 +589,10 @@ function isAttached(item: AttachedEvent | ServiceReading): item is AttachedEvent
   return item.type === "attached";
 }
 
-function isState(item: ServiceReading): item is StateEvent {
+function isState(item: AttachedEvent | ServiceReading): item is StateEvent {
   return item.type === "state.changed";
 }
 
-function isResync(item: ServiceReading): item is ResyncEvent {
+function isResync(item: AttachedEvent | ServiceReading): item is ResyncEvent {
   return item.type === "resync_required";
 }

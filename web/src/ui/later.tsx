@@ -13,8 +13,10 @@ export function later<Props extends object>(load: () => Promise<ComponentType<Pr
   loads.push(get);
   return function Later(props: Props) {
     const [, drawAgain] = useState(0);
+    const isLoaded = Loaded !== null;
     useEffect(() => {
-      if (!Loaded) void get().then(() => drawAgain(1));
+      // It may have been loaded since it was drawn.
+      if (!isLoaded) void get().then(() => drawAgain(1));
     }, []);
     return Loaded ? <Loaded {...props} /> : null;
   };
