@@ -51,6 +51,8 @@ impl Clock for Hand {
 /// A model that edits the canvas step by step, in one wire format.
 struct Model {
     api: Api,
+    /// Text before each call.
+    prose: &'static str,
     asked: Mutex<Vec<String>>,
     /// Number of the request whose response waits; 0 for none.
     silent_at: Shared<AtomicUsize>,
@@ -65,18 +67,20 @@ fn last_field(body: &str, name: &str) -> String {
 
 impl Model {
     /// Returns text and call of a response to a request.
-    fn response(n: usize, body: &str) -> (&'static str, Option<(&'static str, Value)>) {
+    fn response(&self, n: usize, body: &str) -> (&'static str, Option<(&'static str, Value)>) {
         let (lease, revision) = (last_field(body, "lease_id"), last_field(body, "revision_id"));
         let edit = json!([{ "operation": "replace", "start_line": 4, "new_text": "TWO\n" }]);
         match n {
-            1 => ("", Some(("canvas_check_out", json!({})))),
-            2 => ("", Some(("canvas_grep", json!({ "lease_id": lease, "query": "two" })))),
-            3 => ("", Some(("canvas_read_lines", json!({ "lease_id": lease, "start_line": 4, "end_line": 4 })))),
+            1 => (self.prose, Some(("canvas_check_out", json!({})))),
+            2 => (self.prose, Some(("canvas_grep", json!({ "lease_id": lease, "query": "two" })))),
+            3 => {
+                (self.prose, Some(("canvas_read_lines", json!({ "lease_id": lease, "start_line": 4, "end_line": 4 }))))
+            }
             EDIT => {
                 let arguments = json!({ "lease_id": lease, "base_revision_id": revision, "edits": edit });
-                ("", Some(("canvas_edit_lines", arguments)))
+                (self.prose, Some(("canvas_edit_lines", arguments)))
             }
-            5 => ("", Some(("canvas_check_in", json!({ "lease_id": lease })))),
+            5 => (self.prose, Some(("canvas_check_in", json!({ "lease_id": lease })))),
             _ => ("Done.", None),
         }
     }
@@ -90,7 +94,7 @@ impl Transport for Model {
             asked.push(body.clone());
             asked.len()
         };
-        let (text, call) = Self::response(n, &body);
+        let (text, call) = self.response(n, &body);
         let calls: Vec<_> = call.into_iter().map(|(name, arguments)| (format!("c{n}"), name, arguments)).collect();
         let body = say(self.api, text, &calls);
         let silent_at = Shared::clone(&self.silent_at);
@@ -141,11 +145,15 @@ struct Bench {
 }
 
 impl Bench {
-    /// Starts the job; the model is silent at a request (0: never).
+    /// Starts the job; the model writes text before its calls, and is silent at a request (0: never).
     fn start(api: Api, silent_at: usize) -> Self {
+        Self::start_with(api, "Now the next step.", silent_at)
+    }
+
+    fn start_with(api: Api, prose: &'static str, silent_at: usize) -> Self {
         let clock: Shared<Hand> = Shared::default();
         let silent_at = Shared::new(AtomicUsize::new(silent_at));
-        let model = Shared::new(Model { api, asked: Mutex::default(), silent_at });
+        let model = Shared::new(Model { api, prose, asked: Mutex::default(), silent_at });
         let host = Shared::new(Host { model, clock: Shared::clone(&clock), tasks: Mutex::default() });
         let files = Shared::new(MemFs::from_fixture(&format!("//- plan.md\n{TEXT}")));
         let environment = Shared::clone(&files) as _;
@@ -224,8 +232,8 @@ impl Bench {
 
 #[test]
 fn an_agent_edits_the_canvas_in_every_wire_format() {
-    for api in APIS {
-        let bench = Bench::start(api, 0);
+    for (api, prose) in APIS.into_iter().flat_map(|api| ["", "Now the next step."].map(|prose| (api, prose))) {
+        let bench = Bench::start_with(api, prose, 0);
         let job = bench.go_on();
         assert_eq!(job["status"], "awaiting_review", "{api:?}: {job}");
         assert_eq!(bench.text(), EDITED, "{api:?}");
@@ -236,6 +244,9 @@ fn an_agent_edits_the_canvas_in_every_wire_format() {
         let done = events["events"].as_array().unwrap().iter().filter(|event| event["type"] == "tool.call.completed");
         let done: Vec<bool> = done.map(|event| event["data"]["ok"] == true).collect();
         assert_eq!(done, [true; 5], "{api:?}: {events}");
+        let leases = events["events"].as_array().unwrap().iter().filter(|event| event["type"] == "canvas.lease");
+        let states: Vec<&Value> = leases.map(|event| &event["data"]["state"]).collect();
+        assert_eq!(states, ["held", "released"], "{api:?} {prose:?}: {events}");
     }
 }
 

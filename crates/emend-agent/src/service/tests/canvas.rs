@@ -87,6 +87,47 @@ fn the_model_is_told_changes_of_the_canvas_once() {
     });
 }
 
+/// Runs a job whose model says one word.
+async fn talk(bench: &Bench, session: &str) -> String {
+    bench.script().push([Answer::Say("Yes.")]);
+    let job = bench.run(session, "hello").await;
+    bench.work().await;
+    job
+}
+
+#[test]
+fn without_enforcement_an_edit_may_name_any_lease() {
+    covers("canvas.flag");
+    block_on(async {
+        for lease in ["lease_9_9", "lease_1_1", "none"] {
+            let bench = Bench::new("//- notes.md\none\ntwo\n");
+            let session = bench.session(json!({ "model": "script", "canvas": { "tools": true } })).await;
+            let path = format!("/api/agent/sessions/{session}/canvas/open");
+            let (_, canvas) = bench.post(&path, json!({ "file_path": "notes.md" })).await;
+            let named = |mut arguments: Value| {
+                arguments["lease_id"] = json!(lease);
+                arguments
+            };
+            let edits = json!([{ "operation": "replace", "start_line": 1, "new_text": "1\n" }]);
+            let edit = json!({ "base_revision_id": canvas["revision_id"], "edits": edits });
+            bench.script().push([Answer::Call(vec![
+                ("canvas_grep", named(json!({ "query": "one" }))),
+                ("canvas_edit_lines", named(edit)),
+            ])]);
+            let job = talk(&bench, &session).await;
+            let (_, body) = bench.get(&format!("/api/agent/jobs/{job}/events")).await;
+            let events = body["events"].as_array().unwrap();
+            let done = events.iter().filter(|event| event["type"] == "tool.call.completed");
+            assert!(
+                done.clone().count() == 2 && done.clone().all(|event| event["data"]["ok"] == true),
+                "{lease}: {body}"
+            );
+            let (_, buffer) = bench.get("/api/agent/buffer?file_path=notes.md").await;
+            assert_eq!(buffer["content"], "1\ntwo\n", "{lease}");
+        }
+    });
+}
+
 #[test]
 fn instructions_and_tools_of_the_canvas_are_those_of_a_session_with_the_flag() {
     covers("canvas.instructions canvas.flag");

@@ -1,5 +1,5 @@
 //! Holds the canvas lease for a run: acquires it before a tool uses the canvas, keeps it during calls in flight,
-//! releases it when the model writes text, and reports a preemption.
+//! releases it after the final answer, and reports a preemption.
 
 use emend_llm::{Clock, Shared};
 
@@ -83,7 +83,16 @@ impl<'a> LeaseHolder<'a> {
         self.notice_loss();
     }
 
-    /// Releases the lease: the model writes text, or the run ends.
+    /// Renews the lease, if it is held: a part of a response has arrived.
+    pub(in crate::session) fn renew(&mut self) {
+        if let Some((_, ticket)) = &self.held {
+            let now_ms = self.clock.now_ms();
+            // A loss is noticed at the next step.
+            let _ = self.workspace.canvas().with_lease(|lease| lease.renew(*ticket, now_ms));
+        }
+    }
+
+    /// Releases the lease: the message is answered, or the run ends.
     pub(in crate::session) fn release(&mut self) {
         self.notice_loss();
         if let Some((path, ticket)) = self.held.take() {

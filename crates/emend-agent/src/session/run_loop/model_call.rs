@@ -70,13 +70,11 @@ async fn receive(
         };
         match event {
             Ok(StreamEvent::Finish { response }) => {
-                answer.finish(core, lease_holder, &response.message);
+                answer.finish(core, &response.message);
                 return Ok(response);
             }
             Ok(event) => {
-                if matches!(event, StreamEvent::TextDelta { .. }) {
-                    lease_holder.release();
-                }
+                lease_holder.renew();
                 answer.take(core, event);
                 core.emitter.yield_to_readers().await;
             }
@@ -178,14 +176,13 @@ impl PartialResponse {
     }
 
     /// Closes open messages. A provider without streaming sends its text and reasoning only here.
-    fn finish(&mut self, core: &Core, lease_holder: &mut LeaseHolder<'_>, message: &Message) {
+    fn finish(&mut self, core: &Core, message: &Message) {
         if !self.streamed {
             if let Some(delta) = message.reasoning() {
                 self.take(core, StreamEvent::ReasoningDelta { delta });
             }
             let delta = message.text();
             if !delta.is_empty() {
-                lease_holder.release();
                 self.take(core, StreamEvent::TextDelta { text_id: String::new(), delta });
             }
         }

@@ -6,7 +6,7 @@ use serde_json::Map;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
-use crate::canvas::LEASE_TTL_MS;
+use crate::canvas::{GUARD_MS_MAX, LEASE_TTL_MS};
 use crate::test_support::covers;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
@@ -57,12 +57,81 @@ fn sleep_after_an_edit(sleep_ms: u64) -> (Vec<bool>, Vec<String>) {
         registry,
         vec![calls(vec![edit("two", "2")]), calls(vec![("sleep", json!({}))]), Answer::Say("Done.")],
     );
-    let events = world.turn("do it");
-    let leases = events.lines().filter_map(|line| {
+    let leases = leases(&world.turn("do it"));
+    (tool.held.lock().unwrap().clone(), leases)
+}
+
+/// Returns the states of the lease in a log of events.
+fn leases(events: &str) -> Vec<String> {
+    let states = events.lines().filter_map(|line| {
         let data: Value = serde_json::from_str(line.strip_prefix("CANVAS_LEASE ")?).unwrap();
         Some(data["state"].as_str().unwrap().to_owned())
     });
-    (tool.held.lock().unwrap().clone(), leases.collect())
+    states.collect()
+}
+
+/// Returns a session with the canvas open whose model gives these responses.
+fn world(answers: Vec<Answer>) -> World {
+    World::new(NOTES, answers, Setup { canvas: Some("notes.md"), ..Setup::default() })
+}
+
+/// Text, then calls.
+fn say_and_call(calls: Vec<(&'static str, Value)>) -> Answer {
+    Answer::End("Now the next step.", calls, FinishKind::ToolCalls)
+}
+
+#[test]
+fn text_before_calls_keeps_the_lease_and_the_final_answer_ends_it() {
+    covers("canvas.lease_end");
+    let answers = vec![
+        say_and_call(vec![read()]),
+        say_and_call(vec![edit("one", "1")]),
+        Answer::End("Wait.", vec![], FinishKind::Pause),
+        say_and_call(vec![edit("two", "2")]),
+        Answer::Say("Done."),
+    ];
+    let world = world(answers);
+    assert_eq!(leases(&world.turn("do it")), ["held", "released"]);
+    assert_eq!(world.disk("notes.md"), "1\n2\nthree\n");
+}
+
+/// A model that reasons before each response for longer than a call in flight keeps a lease.
+struct Slow {
+    inner: Shared<dyn Provider>,
+    clock: Shared<TickingClock>,
+}
+
+impl Provider for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn stream(&self, request: Request, cancel: CancelToken) -> BoxFuture<'_, Result<EventStream, LlmError>> {
+        Box::pin(async move {
+            let response = self.inner.stream(request, cancel).await?;
+            let clock = Shared::clone(&self.clock);
+            let thoughts = futures::stream::iter(0..2 * GUARD_MS_MAX / LEASE_TTL_MS).map(move |_| {
+                clock.advance(LEASE_TTL_MS - 1_000);
+                Ok(StreamEvent::ReasoningDelta { delta: "Hm. ".to_owned() })
+            });
+            Ok(Box::pin(thoughts.chain(response)) as EventStream)
+        })
+    }
+}
+
+#[test]
+fn each_part_of_a_response_renews_the_lease() {
+    covers("canvas.expiry");
+    let answers =
+        vec![Answer::Call(vec![edit("one", "1")]), Answer::Call(vec![edit("two", "2")]), Answer::Say("Done.")];
+    let world = world(Vec::new());
+    let options = world.options(answers);
+    let slow = Shared::new(Slow { inner: options.provider, clock: Shared::clone(&world.clock) });
+    let session = Session::new(SessionOptions { provider: slow, ..options });
+    let run = session.submit("do it", CancelToken::new()).unwrap();
+    let events: Vec<Event> = block_on(run.collect());
+    let events: String = events.iter().map(|event| line(&event.kind) + "\n").collect();
+    assert_eq!(leases(&events), ["held", "released"]);
 }
 
 #[test]

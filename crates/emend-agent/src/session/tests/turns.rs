@@ -331,11 +331,11 @@ fn the_open_file_is_leased_while_the_agent_works_on_it() {
             TOOL_CALL_START edit_file
             TOOL_CALL_END edit_file ok
             FILE_CHANGED {"path":"notes.md","revision":1,"pending_hunks":1}
-            CANVAS_LEASE {"path":"notes.md","state":"released","epoch":2}
             ASSISTANT_TEXT_START {}
             ASSISTANT_TEXT_DELTA {"delta":"Do"}
             ASSISTANT_TEXT_DELTA {"delta":"ne."}
             ASSISTANT_TEXT_END {"text":"Done."}
+            CANVAS_LEASE {"path":"notes.md","state":"released","epoch":2}
             PROCESSING_END {"reason":"natural","usage":{"input_tokens":30,"output_tokens":3,"total_tokens":33}}
         "#]],
     );

@@ -267,22 +267,22 @@ impl<'a> CanvasDesk<'a> {
         Ok(CheckedIn { released, revision_id: open.revision_id })
     }
 
-    /// Returns the canvas if the caller may use it; the use renews the lease.
+    /// Returns the canvas if the caller may use it; the use renews the lease. Where no lease is needed, the id of a lease
+    /// that is not in force counts as none.
     async fn used(&self, lease_id: Option<&str>) -> Result<(Open, Option<Ticket>), CanvasFailure> {
         let open = self.open().await?;
-        let Some(lease_id) = lease_id else {
-            return match self.enforced {
-                true => Err(open.lease(LeaseError::NotOwned)),
-                false => Ok((open, None)),
-            };
+        let held = match lease_id.and_then(LeaseId::parse) {
+            Some(LeaseId(ticket)) => {
+                #[cfg(not(target_family = "wasm"))]
+                let _turn = self.turn(&open).await?;
+                let renewed = self.workspace.canvas().with_lease(|lease| lease.renew(ticket, self.now_ms));
+                renewed.map(|_| ticket)
+            }
+            None => Err(LeaseError::NotOwned),
         };
-        let ticket = open.ticket(lease_id)?;
-        #[cfg(not(target_family = "wasm"))]
-        let _turn = self.turn(&open).await?;
-        let renewed = self.workspace.canvas().with_lease(|lease| lease.renew(ticket, self.now_ms));
-        match renewed {
+        match held {
             Err(error) if self.enforced => Err(open.lease(error)),
-            _ => Ok((open, Some(ticket))),
+            held => Ok((open, held.ok())),
         }
     }
 
