@@ -266,6 +266,20 @@ fn a_user_who_types_meanwhile_keeps_the_keystroke_and_the_canvas() {
 }
 
 #[test]
+fn a_user_who_writes_meanwhile_has_the_canvas_until_the_model_reads_the_message() {
+    for api in APIS {
+        let bench = Bench::start(api, EDIT);
+        assert_eq!(bench.state()["held"], true, "{api:?}");
+        let path = format!("/api/agent/jobs/{}/steer", bench.job);
+        bench.ok(Method::Post, &path, json!({ "text": "leave line four" }));
+        assert_eq!(bench.state()["held"], false, "{api:?}");
+        bench.go_on();
+        assert!(bench.result_of_edit().contains("STALE_EPOCH"), "{api:?}: {}", bench.result_of_edit());
+        assert_eq!(bench.text(), TEXT, "{api:?}");
+    }
+}
+
+#[test]
 fn a_user_who_stops_the_job_has_the_canvas() {
     for api in APIS {
         let bench = Bench::start(api, EDIT);

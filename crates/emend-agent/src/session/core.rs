@@ -54,6 +54,13 @@ pub(in crate::session) struct Core {
     pub(in crate::session) edit_scope: Mutex<Option<EditScope>>,
 }
 
+impl Core {
+    /// Returns whether this is the session of a subagent.
+    pub(in crate::session) fn is_child(&self) -> bool {
+        self.edit_scope.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
 /// The beginning of a run.
 pub(in crate::session) enum Start {
     /// A message of the user.

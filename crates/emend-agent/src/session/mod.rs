@@ -284,13 +284,19 @@ impl Session {
     }
 
     /// Adds a message during a run: the model gets it after the current round of tools, or after the response that it
-    /// is writing. In an idle session the message goes with the next one.
+    /// is writing. In an idle session the message goes with the next one. The message of a user preempts the canvas lease.
     ///
     /// # Errors
     ///
     /// Returns [`SubmitError::Empty`] or [`SubmitError::Closed`].
     pub fn steer(&self, text: &str) -> Result<(), SubmitError> {
-        self.queue(text, |queues, text| queues.steering.push(text))
+        self.queue(text, |queues, text| queues.steering.push(text))?;
+        let canvas = self.core.workspace.canvas();
+        // A subagent gets the messages of a model.
+        if !self.core.is_child() && canvas.state(self.core.clock.now_ms()).held {
+            canvas.take_back();
+        }
+        Ok(())
     }
 
     /// Queues a message for the end of the current one. It is processed in the same run, as if it were submitted.

@@ -9,8 +9,8 @@ use crate::event::{Emitter, EventKind, LeaseChange};
 use crate::tool::ToolError;
 use crate::workspace::Workspace;
 
-/// The lease of one run. All uses name the epoch in which the run started, so a user who preempts keeps the canvas for
-/// the rest of the run.
+/// The lease of one run. All uses name the epoch in which the run started, or the last message of the user reached it, so a
+/// user who preempts keeps the canvas until the next message.
 pub(in crate::session) struct LeaseHolder<'a> {
     workspace: &'a Workspace,
     clock: Shared<dyn Clock>,
@@ -28,6 +28,13 @@ impl<'a> LeaseHolder<'a> {
         epoch: u64,
     ) -> Self {
         Self { workspace, clock, emitter, epoch, held: None }
+    }
+
+    /// Goes on in the present epoch and returns it: the model has a message of the user.
+    pub(in crate::session) fn begin_epoch(&mut self) -> u64 {
+        self.notice_loss();
+        self.epoch = self.workspace.canvas().with_lease(|lease| lease.epoch());
+        self.epoch
     }
 
     /// Acquires or keeps the lease if one of `paths` is the canvas. Call [`end_guard`](Self::end_guard) afterwards.

@@ -37,7 +37,7 @@ use tool_call::SharedLeaseHolder;
 /// history: each tool call is followed by exactly one result.
 pub(in crate::session) async fn drive(running: Running, start: Start, cancel: CancelToken) {
     let core = Shared::clone(&running.core);
-    let is_child = core.edit_scope.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+    let is_child = core.is_child();
     if !is_child {
         core.spending.reset();
     }
@@ -236,7 +236,7 @@ async fn rounds(
                 n_pauses += 1;
             } else if cancel.is_cancelled() && !core.queues().steering.is_empty() {
                 return EndReason::Aborted;
-            } else if !inject_steering(core).await {
+            } else if !take_messages(core, run_id, lease_holder).await {
                 return finish_without_calls(core, finish, &text);
             }
             continue;
@@ -262,9 +262,21 @@ async fn rounds(
             _ if gives_up(core, n_misfits, &calls) => return EndReason::Error,
             _ => {}
         }
-        inject_steering(core).await;
+        take_messages(core, run_id, lease_holder).await;
         warn_about_loop(core, &mut loops, &calls);
     }
+}
+
+/// Appends the waiting messages to the history. Those of the user give the canvas back to the agent. Returns whether there
+/// were any.
+async fn take_messages(core: &Core, run_id: u64, lease_holder: &mut LeaseHolder<'_>) -> bool {
+    let any = !core.queues().steering.is_empty();
+    // Before the wait: a user who types meanwhile has the canvas.
+    if any && !core.is_child() {
+        let epoch = lease_holder.begin_epoch();
+        core.subagents.begin_run(EditScope { run_id, epoch });
+    }
+    inject_steering(core).await
 }
 
 /// Appends a response to the history.

@@ -7,6 +7,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
 use crate::canvas::{GUARD_MS_MAX, LEASE_TTL_MS};
+use crate::session::core::EditScope;
 use crate::test_support::covers;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
@@ -132,6 +133,50 @@ fn each_part_of_a_response_renews_the_lease() {
     let events: Vec<Event> = block_on(run.collect());
     let events: String = events.iter().map(|event| line(&event.kind) + "\n").collect();
     assert_eq!(leases(&events), ["held", "released"]);
+}
+
+#[test]
+fn a_message_of_the_user_takes_the_canvas_back_until_the_model_reads_it() {
+    covers("canvas.preempt");
+    let answers = vec![
+        Answer::Call(vec![edit("one", "1")]),
+        Answer::Call(vec![edit("two", "2")]),
+        Answer::Call(vec![edit("three", "3")]),
+        Answer::Say("Done."),
+    ];
+    let world = world(answers);
+    world.when(2, |session| session.steer("not the second").unwrap());
+    let events = world.turn("do it");
+    assert_eq!(leases(&events), ["held", "preempted", "held", "released"], "{events}");
+    assert_eq!(events.matches("TOOL_CALL_END edit_file STALE_EPOCH").count(), 1, "{events}");
+    assert_eq!(world.disk("notes.md"), "1\ntwo\n3\n");
+}
+
+#[test]
+fn a_message_of_a_parent_neither_takes_nor_gives_the_canvas() {
+    covers("canvas.preempt");
+    for user_types in [false, true] {
+        let answers = vec![
+            Answer::Call(vec![edit("one", "1")]),
+            Answer::Call(vec![read()]),
+            Answer::Call(vec![edit("two", "2")]),
+            Answer::Say("Done."),
+        ];
+        let world = world(answers);
+        let workspace = &world.session.core.workspace;
+        let scope = EditScope { run_id: workspace.begin_run(), epoch: workspace.canvas().take_back() };
+        world.session.inherit(Some(scope));
+        world.when(2, move |session| {
+            if user_types {
+                session.core.workspace.canvas().take_back();
+            }
+            session.steer("from the parent").unwrap();
+        });
+        let states = leases(&world.turn("do it"));
+        assert_eq!(states, ["held", if user_types { "preempted" } else { "released" }]);
+        let text = if user_types { "1\ntwo\nthree\n" } else { "1\n2\nthree\n" };
+        assert_eq!(world.disk("notes.md"), text);
+    }
 }
 
 #[test]
