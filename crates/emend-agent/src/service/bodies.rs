@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::canvas_bodies::CanvasFlags;
 use super::records::{
-    Budget, CanvasFlags, Comment, ContextRow, EventRecord, FollowUp, JobRecord, JobStatus, SessionRecord,
-    SessionStatus, ToolSet, WorkMode,
+    Budget, Comment, ContextRow, EventRecord, FollowUp, JobRecord, JobStatus, SessionRecord, SessionStatus, ToolSet,
+    WorkMode,
 };
 use super::time::Timestamp;
 

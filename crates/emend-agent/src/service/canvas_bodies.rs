@@ -2,6 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The canvas in a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct CanvasFlags {
+    /// Whether the agent has the canvas tools, and is told about changes of the canvas.
+    pub tools: bool,
+    /// Whether every canvas tool needs a lease.
+    pub enforce_lease: bool,
+}
+
 /// Body of `POST …/canvas/open`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

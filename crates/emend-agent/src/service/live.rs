@@ -17,7 +17,7 @@ use super::store::{Commit, Committed};
 use crate::approval::{Action, Approver, READ_FILE, Rule, ToolEffect};
 use crate::error_code::Code;
 use crate::session::{EditGate, Session};
-use crate::tools::{CANVAS_INSTRUCTIONS, PROJECT_INSTRUCTIONS, canvas_tools, project_tools};
+use crate::tools::{CANVAS_INSTRUCTIONS, CanvasNotes, PROJECT_INSTRUCTIONS, canvas_tools, project_tools};
 use crate::workspace::Mode;
 
 impl Inner {
@@ -276,7 +276,7 @@ impl Inner {
         session.restore_reads();
         session.restore_grants(record.grants.clone());
         gate.watch(&session);
-        let notes = has_canvas.then(Shared::default);
+        let notes = has_canvas.then(|| Shared::new(CanvasNotes::knowing(record.told_canvas.clone())));
         let agent = Agent { session, desk, routes, steps, notes, mode, host_limits };
         *slot.agent.lock() = Some(agent.clone());
         Ok(agent)

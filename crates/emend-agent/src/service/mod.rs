@@ -58,8 +58,8 @@ pub use bodies::{
 #[cfg(any(feature = "openapi", test))]
 pub use bundle_bodies::{BundleFileBody, BundleHunkBody, DiffBundleBody, PendingReviewBody, ProposedEditBody};
 pub use canvas_bodies::{
-    CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit, CanvasLineOperation,
-    CanvasOpenRequest, CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
+    CanvasBody, CanvasEditRequest, CanvasFlags, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit,
+    CanvasLineOperation, CanvasOpenRequest, CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
 };
 pub use checkpoint_bodies::{
     ChangeLogBody, ChangeLogEntry, CheckpointBody, CheckpointFileBody, CheckpointHunkBody, Diff3Body, OtherFileBody,
@@ -71,9 +71,9 @@ pub use host::{AgentPlan, ServiceHost};
 pub use limits::{LIMITS, LimitInfo, ServiceLimits};
 pub use provider_step::{CanonicalCall, ProviderStepResult, RawUsage, StopReason};
 pub use records::{
-    Applying, Budget, CanvasFlags, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobControl,
-    JobDecision, JobRecord, JobStatus, OpenApproval, Question, Rewinding, Rewound, RollingBack, SessionRecord,
-    SessionStatus, Spent, ToolSet, WorkMode,
+    Applying, Budget, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobControl, JobDecision,
+    JobRecord, JobStatus, OpenApproval, Question, Rewinding, Rewound, RollingBack, SessionRecord, SessionStatus, Spent,
+    ToolSet, WorkMode,
 };
 pub use review_body::{ReviewBody, ReviewFileBody, ReviewHunkBody, ReviewLineBody};
 pub use review_requests::{

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::canvas_bodies::CanvasFlags;
 use super::checkpoint_bodies::{RollbackBody, RolledBackFileBody};
 use super::time::Timestamp;
 use crate::approval::Grant;
@@ -45,17 +46,6 @@ pub enum ToolSet {
     Profile,
     /// `search_project`, `read_file`, `list_files`, `clarify_user` and `propose_edits` only.
     Project,
-}
-
-/// The canvas in a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(default, deny_unknown_fields)]
-pub struct CanvasFlags {
-    /// Whether the agent has the canvas tools, and is told about changes of the canvas.
-    pub tools: bool,
-    /// Whether every canvas tool needs a lease.
-    pub enforce_lease: bool,
 }
 
 /// A block of context that the user pins to a session. Its text goes with each instruction.
@@ -252,6 +242,10 @@ pub struct SessionRecord {
     /// Workspace revision up to which the model was told the user's decisions; absent before the first job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_revision: Option<u64>,
+    /// Text of the canvas that the model was told last, by its path; empty before the first job with canvas tools.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(ignore))]
+    pub told_canvas: BTreeMap<String, String>,
     /// Permissions that the user gave for the rest of the session. Another server, or the next process, reads it here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
@@ -273,7 +267,7 @@ impl SessionRecord {
     /// Returns the record without what is only for the service, as replies show it.
     #[must_use]
     pub fn shown(self) -> Self {
-        Self { grants: Vec::new(), rewinding: None, rolling_back: None, ..self }
+        Self { told_canvas: BTreeMap::new(), grants: Vec::new(), rewinding: None, rolling_back: None, ..self }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The run of a job: polls the agent, stores its events, and stores the outcome.
 
+use std::collections::BTreeMap;
+
 use emend_llm::{Shared, get_model_info};
 use futures::future::{Either, select};
 use serde_json::{Value, json};
@@ -21,6 +23,7 @@ use super::translate::translate;
 use crate::approval::Approval;
 use crate::error_code::Code;
 use crate::event::{EndReason, Event, EventKind};
+use crate::history::{HistoryEntry, HistoryEntryKind};
 use crate::session::{Run, RunBudget, StepKeeper};
 
 /// Attempts after which a job that always fails for a reason of its server is given up.
@@ -183,6 +186,11 @@ async fn open(inner: &Shared<Inner>, task: &Task) -> ApiResult<Option<Opened>> {
 /// Starts the run and stores its beginning.
 async fn begin(inner: &Shared<Inner>, task: &Task, opened: &Opened) -> ApiResult<Run> {
     let Opened { job, agent, recorder, begin, .. } = opened;
+    // Only before a new message: a message that is repeated has the note of its first time before it.
+    let told_canvas = match begin {
+        Begin::New { .. } => note_canvas_durably(inner, agent).await?,
+        Begin::Repeat { .. } | Begin::Again { .. } => None,
+    };
     let n_messages_before = agent.session.entries().len() as u64;
     let input = match begin {
         Begin::New { step, message } => {
@@ -192,7 +200,6 @@ async fn begin(inner: &Shared<Inner>, task: &Task, opened: &Opened) -> ApiResult
         }
         _ => None,
     };
-    note_canvas(inner, agent).await;
     if !opened.told.has_provider {
         agent.routes.begin();
     }
@@ -208,8 +215,11 @@ async fn begin(inner: &Shared<Inner>, task: &Task, opened: &Opened) -> ApiResult
     };
     let is_first = job.started_at.is_none();
     inner
-        .change_job(&task.job_id, |_, job, changes| {
+        .change_job(&task.job_id, |session, job, changes| {
             task.check(job)?;
+            if let Some(told) = told_canvas {
+                session.told_canvas = told;
+            }
             job.status = if job.approvals.is_empty() { JobStatus::Running } else { JobStatus::WaitingForUser };
             job.control.waits_for = None;
             if is_first {
@@ -319,10 +329,24 @@ async fn end_work(inner: &Inner, task: &Task) -> ApiResult<()> {
 /// its turn.
 async fn note_canvas(inner: &Inner, agent: &Agent) {
     let Some(notes) = &agent.notes else { return };
-    if let Some(text) = notes.update(&inner.workspace).await {
+    let Some(text) = notes.update(&inner.workspace).await else { return };
+    // A process that was killed before it could store what the model knows has saved this note.
+    let is_last = |entry: &HistoryEntry| entry.kind == HistoryEntryKind::Hidden && entry.message.text() == text;
+    if !agent.session.entries().last().is_some_and(is_last) {
         // A session that has closed gets no messages.
         let _ = agent.session.note(&text);
     }
+}
+
+/// Tells the model about the change of the canvas, and returns the text that the model then knows. The notes so far are
+/// saved, so the text may be stored.
+async fn note_canvas_durably(inner: &Inner, agent: &Agent) -> ApiResult<Option<BTreeMap<String, String>>> {
+    let Some(notes) = &agent.notes else { return Ok(None) };
+    #[cfg(not(target_family = "wasm"))]
+    inner.refresh().await?;
+    note_canvas(inner, agent).await;
+    agent.session.save().await;
+    Ok(Some(notes.known()))
 }
 
 fn spent(agent: &Agent, usage: &emend_llm::Usage, duration_ms: u64) -> Spent {

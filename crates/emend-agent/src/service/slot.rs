@@ -44,6 +44,15 @@ pub(super) struct Agent {
     pub(super) host_limits: (u64, u64),
 }
 
+impl Agent {
+    /// Forgets the canvas as the conversation knows it: the conversation may no longer have what it was told.
+    pub(super) fn forget_canvas(&self) {
+        if let Some(notes) = &self.notes {
+            notes.forget();
+        }
+    }
+}
+
 /// A job that runs in this process.
 #[derive(Clone)]
 pub(super) struct Running {

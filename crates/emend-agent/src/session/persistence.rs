@@ -228,6 +228,11 @@ impl Session {
         Ok(session)
     }
 
+    /// Saves new entries of the conversation now. A run saves them by itself.
+    pub(crate) fn save(&self) -> impl Future<Output = bool> {
+        self.core.save()
+    }
+
     /// Returns the output that a `TOOL_CALL_END` names by `output_ref`; `None` if it does not exist.
     ///
     /// # Errors

@@ -194,6 +194,7 @@ impl Inner {
         let undone = if plan.files { self.workspace.undo_runs(&plan.runs).await? } else { UndoneRun::default() };
         if let Some(agent) = agent {
             agent.session.rewind(plan.n_kept as usize).await?;
+            agent.forget_canvas();
         }
         self.reopen("rewind").await?;
         self.settle_decision(deciding, "rewind").await?;
@@ -213,6 +214,9 @@ impl Inner {
         };
         self.change(session_id, |session, changes| {
             (session.rewound, session.rewinding) = (Some(rewound), None);
+            if plan.conversation {
+                session.told_canvas.clear();
+            }
             changes.session_event("session.rewound", data);
             Ok(())
         })
@@ -249,6 +253,7 @@ impl Inner {
         if let Some(agent) = agent {
             let entries = self.kept_conversation(session_id).await?;
             agent.session.unwind(entries).await?;
+            agent.forget_canvas();
         }
         self.reopen("rewind").await?;
         self.settle_decision(deciding, "rewind").await?;
@@ -259,6 +264,9 @@ impl Inner {
         });
         self.change(session_id, |session, changes| {
             (session.rewound, session.rewinding) = (None, None);
+            if plan.conversation {
+                session.told_canvas.clear();
+            }
             changes.session_event("session.rewind_undone", data);
             Ok(())
         })

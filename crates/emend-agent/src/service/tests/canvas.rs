@@ -4,6 +4,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::Bench;
+use crate::service::Method;
 use crate::session::tests::Answer;
 use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
@@ -87,12 +88,113 @@ fn the_model_is_told_changes_of_the_canvas_once() {
     });
 }
 
+/// Returns a session with the canvas tools, and opens the canvas.
+async fn with_canvas(bench: &Bench) -> String {
+    let canvas = json!({ "tools": true, "enforce_lease": true });
+    let session = bench.session(json!({ "model": "script", "canvas": canvas })).await;
+    open(bench, &session).await;
+    session
+}
+
+async fn open(bench: &Bench, session: &str) {
+    let path = format!("/api/agent/sessions/{session}/canvas/open");
+    assert_eq!(bench.post(&path, json!({ "file_path": "notes.md" })).await.0, 200);
+}
+
+/// Opens a service in a new process, whose editor shows the file again.
+async fn restart(bench: &Bench, session: &str) -> Bench {
+    let next = bench.reload().await;
+    open(&next, session).await;
+    next
+}
+
+/// Returns the hidden messages that the model has.
+fn hidden(bench: &Bench) -> Vec<String> {
+    let mut texts = bench.script().last_user_texts();
+    texts.retain(|text| text.starts_with("Canvas update"));
+    texts
+}
+
 /// Runs a job whose model says one word.
 async fn talk(bench: &Bench, session: &str) -> String {
     bench.script().push([Answer::Say("Yes.")]);
     let job = bench.run(session, "hello").await;
     bench.work().await;
     job
+}
+
+async fn type_text(bench: &Bench, content: &str) {
+    let (status, body) =
+        bench.post("/api/agent/user_edit", json!({ "file_path": "notes.md", "content": content })).await;
+    assert_eq!(status, 200, "{body}");
+}
+
+#[test]
+fn the_model_of_the_next_process_is_told_changes_of_the_canvas_once() {
+    covers("canvas.hidden_updates");
+    block_on(async {
+        for is_recorded in [false, true] {
+            let files = "//- notes.md\none\ntwo\n";
+            let bench = if is_recorded { Bench::recording(files) } else { Bench::new(files) };
+            let session = with_canvas(&bench).await;
+            talk(&bench, &session).await;
+            type_text(&bench, "1\ntwo\n").await;
+            let bench = restart(&bench, &session).await;
+            talk(&bench, &session).await;
+            assert_eq!(hidden(&bench).len(), 1);
+            assert!(hidden(&bench)[0].contains("-one\n+1\n two\n"), "{:?}", hidden(&bench));
+            let bench = restart(&bench, &session).await;
+            talk(&bench, &session).await;
+            assert_eq!(hidden(&bench).len(), 1, "once");
+            // An agent that is opened again in the same process knows it, too.
+            type_text(&bench, "1\n2\n").await;
+            bench.send(Method::Patch, &format!("/api/agent/sessions/{session}"), json!({ "mode": "direct" })).await;
+            talk(&bench, &session).await;
+            assert_eq!(hidden(&bench).len(), 2);
+            assert!(hidden(&bench)[1].contains(" 1\n-two\n+2\n"), "{:?}", hidden(&bench));
+            let (_, shown) = bench.get(&format!("/api/agent/sessions/{session}")).await;
+            assert!(!shown.to_string().contains("told_canvas"), "{shown}");
+        }
+    });
+}
+
+#[test]
+fn an_edit_of_the_agent_is_told_to_the_next_process_once() {
+    block_on(async {
+        let bench = Bench::new("//- notes.md\none\ntwo\n");
+        let session = with_canvas(&bench).await;
+        let edit = json!({ "file_path": "notes.md", "old_string": "one", "new_string": "1" });
+        bench.script().push([Answer::Call(vec![("edit_file", edit)])]);
+        talk(&bench, &session).await;
+        let bench = restart(&bench, &session).await;
+        for _ in 0..2 {
+            talk(&bench, &session).await;
+            assert_eq!(hidden(&bench).len(), 1);
+            assert!(hidden(&bench)[0].contains("-one\n+1\n two\n"), "{:?}", hidden(&bench));
+        }
+    });
+}
+
+#[test]
+fn a_session_that_was_told_a_change_can_be_rewound() {
+    block_on(async {
+        let bench = Bench::new("//- notes.md\none\ntwo\n");
+        let session = with_canvas(&bench).await;
+        talk(&bench, &session).await;
+        type_text(&bench, "1\ntwo\n").await;
+        let second = talk(&bench, &session).await;
+        let path = format!("/api/agent/sessions/{session}/rewind");
+        let (status, body) = bench.post(&path, json!({ "job_id": second, "conversation": true })).await;
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(body["removed_messages"], 2);
+        // The text that the conversation knows is uncertain then, so the model reads it again.
+        type_text(&bench, "1\n2\n").await;
+        talk(&bench, &session).await;
+        assert_eq!(hidden(&bench).len(), 1, "{:?}", hidden(&bench));
+        type_text(&bench, "1\n2\n3\n").await;
+        talk(&bench, &session).await;
+        assert!(hidden(&bench)[1].contains(" 2\n+3\n"), "{:?}", hidden(&bench));
+    });
 }
 
 #[test]

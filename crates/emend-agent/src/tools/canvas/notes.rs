@@ -1,9 +1,10 @@
 //! Changes of the canvas as hidden messages: a diff against the text that the model was told last.
 
+use std::collections::BTreeMap;
+
 use emend_edit::diff::{Names, unified};
 use emend_llm::runtime::Mutex;
 
-use crate::environment::FilePath;
 use crate::workspace::Workspace;
 
 /// First line of every message.
@@ -15,10 +16,28 @@ const CONTEXT_LINES: usize = 3;
 /// The text of the canvas as one conversation knows it.
 #[derive(Debug, Default)]
 pub struct CanvasNotes {
-    known: Mutex<Option<(FilePath, String)>>,
+    /// The text by the path of its file. Empty before the first update.
+    known: Mutex<BTreeMap<String, String>>,
 }
 
 impl CanvasNotes {
+    /// Returns the notes of a conversation that knows a text, as [`known`](Self::known) returned it.
+    #[must_use]
+    pub fn knowing(known: BTreeMap<String, String>) -> Self {
+        Self { known: Mutex::new(known) }
+    }
+
+    /// Returns the text that the conversation knows, by the path of its file.
+    #[must_use]
+    pub fn known(&self) -> BTreeMap<String, String> {
+        self.known.lock().clone()
+    }
+
+    /// Forgets the text: the conversation has changed.
+    pub fn forget(&self) {
+        self.known.lock().clear();
+    }
+
     /// Returns a message with the change of the canvas since the last call; `None` without a change, at the first call, and
     /// after another file was opened.
     ///
@@ -26,8 +45,14 @@ impl CanvasNotes {
     pub async fn update(&self, workspace: &Workspace) -> Option<String> {
         let path = workspace.canvas().path()?;
         let text = workspace.text(path.as_str()).await.ok().flatten().unwrap_or_default();
-        let before = self.known.lock().replace((path.clone(), text.clone()))?;
-        (before.0 == path && before.1 != text).then(|| message(path.as_str(), &before.1, &text))
+        let before = {
+            let mut known = self.known.lock();
+            let before = known.remove(path.as_str());
+            known.clear();
+            known.insert(path.to_string(), text.clone());
+            before?
+        };
+        (before != text).then(|| message(path.as_str(), &before, &text))
     }
 }
 
@@ -55,8 +80,8 @@ mod tests {
     use futures::executor::block_on;
 
     use super::*;
-    use crate::environment::ExecutionEnvironment;
     use crate::environment::memory::MemFs;
+    use crate::environment::{ExecutionEnvironment, FilePath};
     use crate::test_support::Standstill;
     use crate::workspace::Mode;
     #[cfg(target_family = "wasm")]
