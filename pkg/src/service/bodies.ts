@@ -291,7 +291,7 @@ export interface ChangeLogEntry {
 export interface ChatMessage {
   /** Time. */
   at: string;
-  /** `user`, `assistant`, `steering` or `tool`. */
+  /** `user`, `assistant`, `steering`, `tool`, or, if the request asks for hidden messages, `hidden`. */
   role: string;
   /** Text; for `tool`, a summary of the calls and results. */
   text: string;
@@ -1231,7 +1231,7 @@ export interface Operations {
     reply: SessionList;
   };
   /** Returns a session with its conversation and its review. */
-  GetSession: { input: { session_id: string }; reply: SessionSnapshot };
+  GetSession: { input: { session_id: string; hidden?: string | undefined }; reply: SessionSnapshot };
   /** Changes the title, the status, the mode, the budgets or the context rows of a session. */
   UpdateSession: { input: { session_id: string; body?: UpdateSession | undefined }; reply: SessionRecord };
   /** Removes a session with its jobs, events and conversation. Files are not changed, and its pending edits stay in the review. Streams that began before its last event read the state again. */

@@ -69,7 +69,7 @@ pub struct UpdateSession {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChatMessage {
-    /// `user`, `assistant`, `steering` or `tool`.
+    /// `user`, `assistant`, `steering`, `tool`, or, if the request asks for hidden messages, `hidden`.
     pub role: String,
     /// Text; for `tool`, a summary of the calls and results.
     pub text: String,

@@ -31,7 +31,7 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
     match info.operation {
         Operation::CreateSession => reply(info, &sessions::create(inner, request).await?),
         Operation::ListSessions => reply(info, &sessions::list(inner, request).await?),
-        Operation::GetSession => reply(info, &sessions::get(inner, id).await?),
+        Operation::GetSession => reply(info, &sessions::get(inner, id, request).await?),
         Operation::UpdateSession => reply(info, &sessions::update(inner, id, request).await?),
         Operation::DeleteSession => reply(info, &sessions::remove(inner, id).await?),
         Operation::Run => reply(info, &jobs::run(inner, request).await?),

@@ -85,7 +85,15 @@ pub(super) async fn list(inner: &Inner, request: &ApiRequest) -> ApiResult<Sessi
     Ok(SessionList { sessions: page.sessions.into_iter().map(SessionRecord::shown).collect(), next, total: page.total })
 }
 
-pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<SessionSnapshot> {
+pub(super) async fn get(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<SessionSnapshot> {
+    let has_hidden = match parameter(request, "hidden") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(other) => {
+            let message = format!("hidden={other}: the parameter is true or false");
+            return Err(ApiError::new(Code::InvalidArgument, message));
+        }
+    };
     // First: a client that goes on after this number may read an event whose effect it has seen, but misses none.
     let seq = inner.store.events(&EventScope::All, u64::MAX, 0).await?.last;
     let session = inner.session(id).await?;
@@ -99,7 +107,7 @@ pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<SessionSnapshot> {
     let pending_review =
         if files.is_empty() { Value::Null } else { json!({ "files": files, "revision": inner.workspace.revision() }) };
     Ok(SessionSnapshot {
-        chat: chat(inner, id).await?,
+        chat: chat(inner, id, has_hidden).await?,
         session: session.shown(),
         job: job.map(JobRecord::shown),
         pending_review,
@@ -108,7 +116,7 @@ pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<SessionSnapshot> {
 }
 
 /// Returns the conversation: of the open agent, or as saved.
-async fn chat(inner: &Inner, id: &str) -> ApiResult<Vec<ChatMessage>> {
+async fn chat(inner: &Inner, id: &str, has_hidden: bool) -> ApiResult<Vec<ChatMessage>> {
     let agent = inner.slot(id).agent.lock().clone();
     let entries = match agent {
         Some(agent) => agent.session.entries(),
@@ -120,7 +128,8 @@ async fn chat(inner: &Inner, id: &str) -> ApiResult<Vec<ChatMessage>> {
             None => Vec::new(),
         },
     };
-    Ok(entries.iter().filter_map(message).collect())
+    let is_shown = |entry: &&HistoryEntry| has_hidden || entry.kind != HistoryEntryKind::Hidden;
+    Ok(entries.iter().filter(is_shown).filter_map(message).collect())
 }
 
 fn message(entry: &HistoryEntry) -> Option<ChatMessage> {
@@ -129,7 +138,8 @@ fn message(entry: &HistoryEntry) -> Option<ChatMessage> {
         HistoryEntryKind::Assistant => "assistant",
         HistoryEntryKind::Steering => "steering",
         HistoryEntryKind::ToolResults => "tool",
-        HistoryEntryKind::System | HistoryEntryKind::Hidden => return None,
+        HistoryEntryKind::Hidden => "hidden",
+        HistoryEntryKind::System => return None,
     };
     let mut tools = Vec::new();
     let mut results = Vec::new();

@@ -198,6 +198,30 @@ fn a_session_that_was_told_a_change_can_be_rewound() {
 }
 
 #[test]
+fn the_user_sees_hidden_messages_on_request() {
+    block_on(async {
+        let bench = Bench::new("//- notes.md\none\ntwo\n");
+        let session = with_canvas(&bench).await;
+        talk(&bench, &session).await;
+        type_text(&bench, "1\ntwo\n").await;
+        talk(&bench, &session).await;
+        let roles = async |query: &str| {
+            let (status, body) = bench.get(&format!("/api/agent/sessions/{session}{query}")).await;
+            let chat = body["chat"].as_array().cloned().unwrap_or_default();
+            let roles: Vec<String> = chat.iter().map(|entry| entry["role"].as_str().unwrap().to_owned()).collect();
+            (status, roles.join(" "), chat.iter().any(|entry| entry["text"].as_str().unwrap().contains("\n+1\n")))
+        };
+        let shown = "user assistant user assistant".to_owned();
+        for query in ["", "?hidden=false"] {
+            assert_eq!(roles(query).await, (200, shown.clone(), false), "{query}");
+        }
+        let all = "user assistant hidden user assistant".to_owned();
+        assert_eq!(roles("?hidden=true").await, (200, all, true));
+        assert_eq!(roles("?hidden=1").await.0, 400);
+    });
+}
+
+#[test]
 fn without_enforcement_an_edit_may_name_any_lease() {
     covers("canvas.flag");
     block_on(async {
