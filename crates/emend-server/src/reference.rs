@@ -28,7 +28,7 @@ A stream is `text/event-stream`. Each message has one `data:` line with a JSON o
 
 | `type` | `id:` | meaning |
 |---|---|---|
-| `attached` | none | the first message: the open questions and approval requests, and the number of the newest event |
+| `attached` | none | the first message: the open questions and approval requests, the number of the newest event, and the `state` of `state.changed` now |
 | a [type of event](events.md) | number of the event | an event, as the operations without stream return it |
 | `heartbeat` | none | nothing has happened for some seconds; `last` is the number of the last event that was sent |
 | `state.changed` | none | the user changed files or deleted a session, for which there is no event; `state` has the workspace `revision` and `n_deleted_sessions` |

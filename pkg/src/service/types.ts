@@ -82,12 +82,17 @@ export interface ResyncEvent {
   error: { code: string; message: string; data: { floor: number; last: number } };
 }
 
-/** The open questions and approval requests when the reader began, which are state and not only events. */
+/**
+ * The open questions and approval requests when the reader began, which are state and not only events. A client that was
+ * away compares `state` with the last one that it has, and reads what it shows again if it is another.
+ */
 export interface AttachedEvent {
   type: "attached";
   ts: string;
   /** Number of the newest event. */
   last: number;
+  /** The state of which a `state.changed` tells changes. */
+  state: StateEvent["state"];
   jobs: {
     job_id: string;
     session_id: string;

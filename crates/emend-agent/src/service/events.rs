@@ -42,7 +42,8 @@ impl Hub {
         self.notify();
     }
 
-    fn announced(&self) -> Announced {
+    /// Returns the state after the changes that were announced so far.
+    pub(super) fn announced(&self) -> Announced {
         *self.announced.lock()
     }
 

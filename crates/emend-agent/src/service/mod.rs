@@ -190,8 +190,9 @@ impl Service {
         Ok(EventReader::new(store, hub, scope, after))
     }
 
-    /// Returns the first message of a stream: the open questions and approval requests, which are state and not only
-    /// events. It has no number.
+    /// Returns the first message of a stream: the open questions and approval requests, and the state of which
+    /// [`Reading::Changed`] tells changes. They are state and not only events, so a client that was away learns of them here.
+    /// The message has no number. Open the reader first, so that it tells of every later change.
     ///
     /// # Errors
     ///

@@ -134,7 +134,7 @@ impl ServiceHandle {
         Ok(RunHandle::of_texts(texts, CancelToken::new()))
     }
 
-    /// Resolves with the first message of a stream: the open questions and approval requests.
+    /// Resolves with the first message of a stream: the open questions and approval requests, and the state.
     pub fn attached(&self, scope: &str) -> Task {
         let (service, scope) = (self.service.clone(), scope_of_text(scope));
         Task::new(async move { Ok(service.attached(&scope?).await.map_err(failure)?.to_string()) })

@@ -134,5 +134,6 @@ pub(super) async fn attached(inner: &Inner, scope: &EventScope) -> ApiResult<Val
             })
         })
         .collect();
-    Ok(json!({ "type": "attached", "ts": inner.now(), "last": last, "jobs": open }))
+    let state = inner.hub.announced();
+    Ok(json!({ "type": "attached", "ts": inner.now(), "last": last, "state": state, "jobs": open }))
 }

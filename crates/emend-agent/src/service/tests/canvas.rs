@@ -4,7 +4,8 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::Bench;
-use crate::service::Method;
+use crate::service::store::EventScope;
+use crate::service::{Method, Reading};
 use crate::session::tests::Answer;
 use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
@@ -251,6 +252,24 @@ fn without_enforcement_an_edit_may_name_any_lease() {
             let (_, buffer) = bench.get("/api/agent/buffer?file_path=notes.md").await;
             assert_eq!(buffer["content"], "1\ntwo\n", "{lease}");
         }
+    });
+}
+
+#[test]
+fn the_first_message_of_a_stream_tells_of_changes_without_events() {
+    block_on(async {
+        let bench = Bench::new("//- notes.md\none\n");
+        let attached = async || bench.service.attached(&EventScope::All).await.unwrap();
+        let before = attached().await;
+        assert_eq!(before["state"]["n_deleted_sessions"], 0);
+        type_text(&bench, "1\n").await;
+        let after = attached().await;
+        assert_eq!(after["last"], before["last"], "no event tells of the edit");
+        assert!(after["state"]["revision"].as_u64() > before["state"]["revision"].as_u64(), "{before} {after}");
+        let mut reader = bench.service.events(EventScope::All, 0).await.unwrap();
+        type_text(&bench, "2\n").await;
+        let Reading::Changed(state) = reader.next(1).await.unwrap() else { panic!("a change") };
+        assert_eq!(json!(state), attached().await["state"], "the messages of a stream tell the same");
     });
 }
 

@@ -18,9 +18,10 @@ fn the_table_of_events_is_current() {
          `?after=`. If those events are gone, the reply is `resync_required`: read the state again and continue after\n\
          its `cursor` or `seq`.\n\n\
          Some messages of a stream are not events and have no number. `attached` is the first: the open questions and\n\
-         approval requests. `heartbeat` says that the stream lives. `state.changed` says that the user changed files or\n\
-         deleted a session without an event: read again what you show. Its `state` has the workspace `revision` and\n\
-         `n_deleted_sessions` since the start of the service; several changes become one message.\n\n\
+         approval requests, and the `state` as in `state.changed`, so that a client that was away learns of such changes.\n\
+         `heartbeat` says that the stream lives. `state.changed` says that the user changed files or deleted a session without\n\
+         an event: read again what you show. Its `state` has the workspace `revision` and `n_deleted_sessions` since the start\n\
+         of the service; several changes become one message.\n\n\
          The second column names the event of the session ([how events of a session look](../pkg/README.md)) from which\n\
          the event comes. `service` marks events that the service makes.\n\n\
          | type | from | meaning and `data` |\n|---|---|---|\n",
