@@ -1185,6 +1185,7 @@ export interface UnwindRequest {
 /** Body of `PATCH /api/agent/sessions/{session_id}`. Absent fields stay. */
 export interface UpdateSession {
   budget?: Budget | null | undefined;
+  canvas?: CanvasFlags | null | undefined;
   /** Whether the first edit of each job needs the user's confirmation. */
   confirm_before_edits?: boolean | null | undefined;
   /** Pinned context, in place of the present rows. */
@@ -1232,7 +1233,7 @@ export interface Operations {
   };
   /** Returns a session with its conversation and its review. */
   GetSession: { input: { session_id: string; hidden?: string | undefined }; reply: SessionSnapshot };
-  /** Changes the title, the status, the mode, the budgets or the context rows of a session. */
+  /** Changes the title, the status, the mode, the canvas, the budgets or the context rows of a session. */
   UpdateSession: { input: { session_id: string; body?: UpdateSession | undefined }; reply: SessionRecord };
   /** Removes a session with its jobs, events and conversation. Files are not changed, and its pending edits stay in the review. Streams that began before its last event read the state again. */
   DeleteSession: { input: { session_id: string }; reply: Done };

@@ -257,8 +257,8 @@ operations! {
     ListSessions: Get "/api/agent/sessions", None, (200, "SessionList"), [("query", false, "Text in the title or the conversation."), ("status", false, "`active` or `archived`."), SESSION_LIMIT, ("after", false, "The `next` of the page before.")], [], false;
     /// Returns a session with its conversation and its review.
     GetSession: Get "/api/agent/sessions/{session_id}", None, (200, "SessionSnapshot"), [("hidden", false, "`true` for the messages to the model that a conversation does not show, too. `false` by default.")], [NotFound], false;
-    /// Changes the title, the status, the mode, the budgets or the context rows of a session.
-    UpdateSession: Patch "/api/agent/sessions/{session_id}", Some("UpdateSession"), (200, "SessionRecord"), [], [NotFound, Busy], false;
+    /// Changes the title, the status, the mode, the canvas, the budgets or the context rows of a session.
+    UpdateSession: Patch "/api/agent/sessions/{session_id}", Some("UpdateSession"), (200, "SessionRecord"), [], [NotFound, Busy, Configuration], false;
     /// Removes a session with its jobs, events and conversation. Files are not changed, and its pending edits stay in the review. Streams that began before its last event read the state again.
     DeleteSession: Delete "/api/agent/sessions/{session_id}", None, (200, "Done"), [], [NotFound, Busy], false;
     /// Starts a job for an instruction.

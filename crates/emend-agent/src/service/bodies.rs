@@ -51,6 +51,9 @@ pub struct UpdateSession {
     /// How edits reach the disk, from the next job on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<WorkMode>,
+    /// The canvas, from the next job on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canvas: Option<CanvasFlags>,
     /// Whether the first edit of each job needs the user's confirmation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm_before_edits: Option<bool>,

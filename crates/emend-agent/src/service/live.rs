@@ -200,7 +200,7 @@ impl Inner {
     pub(super) async fn agent_under(&self, record: &SessionRecord, claim: Option<&Claim>) -> ApiResult<Agent> {
         let slot = self.slot(&record.session_id);
         let _opening = slot.opening.lock().await;
-        let mode = (record.mode, record.confirm_before_edits);
+        let mode = (record.mode, record.confirm_before_edits, record.canvas);
         if let Some(agent) = slot.agent.lock().clone().filter(|agent| agent.mode == mode && !agent.session.is_closed())
             // Another server may have continued the conversation.
             && self.shared_jobs().is_none()

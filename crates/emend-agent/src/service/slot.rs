@@ -3,6 +3,7 @@
 use emend_llm::runtime::Mutex;
 use emend_llm::{CancelToken, Shared};
 
+use super::canvas_bodies::CanvasFlags;
 use super::desk::Desk;
 use super::host::RouteLog;
 use super::jobs::Claim;
@@ -38,8 +39,8 @@ pub(super) struct Agent {
     pub(super) steps: Shared<StepLog>,
     /// The canvas as the conversation knows it, if the agent has the canvas tools.
     pub(super) notes: Option<Shared<CanvasNotes>>,
-    /// Mode for which it was opened.
-    pub(super) mode: (WorkMode, bool),
+    /// Settings for which it was opened: the mode, whether it asks before edits, and the canvas.
+    pub(super) mode: (WorkMode, bool, CanvasFlags),
     /// The host's maximum number of tool calls of a run, and of rounds of invalid arguments; 0 for no limit.
     pub(super) host_limits: (u64, u64),
 }

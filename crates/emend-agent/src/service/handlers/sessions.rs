@@ -7,6 +7,7 @@ use crate::error_code::Code;
 use crate::history::{HistoryEntry, HistoryEntryKind};
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, page_limit, parameter};
 use crate::service::bodies::{ChatMessage, CreateSession, Done, SessionList, SessionSnapshot, UpdateSession};
+use crate::service::canvas_bodies::CanvasFlags;
 use crate::service::changes::Changes;
 use crate::service::driver;
 use crate::service::inner::Inner;
@@ -22,9 +23,7 @@ const PAGE_MAX: u64 = 500;
 
 pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResult<SessionRecord> {
     let wanted: CreateSession = body(request)?;
-    if wanted.canvas.tools {
-        inner.check_canvas().map_err(|error| ApiError::new(Code::Configuration, error.message))?;
-    }
+    check_canvas(inner, wanted.canvas)?;
     let _creating = inner.creating.lock().await;
     inner.check_session_limit().await?;
     let title = wanted.title.unwrap_or_default();
@@ -51,6 +50,14 @@ pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
     let mut changes = Changes { text: of_rows(&session.context_rows), ..Changes::default() };
     changes.session_event("session.created", json!({ "title": session.title, "mode": session.mode }));
     Ok(inner.add_session(session, changes).await?.session)
+}
+
+/// Refuses the canvas tools if the host has no canvas.
+fn check_canvas(inner: &Inner, wanted: CanvasFlags) -> ApiResult<()> {
+    match wanted.tools {
+        true => inner.check_canvas().map_err(|error| ApiError::new(Code::Configuration, error.message)),
+        false => Ok(()),
+    }
 }
 
 fn check_budgets(costs: &[f64]) -> ApiResult<()> {
@@ -162,13 +169,14 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
         inner.check_text(title)?;
     }
     check_budgets(&[wanted.budget.unwrap_or_default().cost_usd, wanted.job_budget.unwrap_or_default().cost_usd])?;
+    check_canvas(inner, wanted.canvas.unwrap_or_default())?;
     let slot = inner.slot(id);
     // No job starts in between.
     let starting = slot.starting.lock().await;
     let creating = inner.creating.lock().await;
     let before = inner.session(id).await?;
     let is_running = inner.is_at_work(&before).await?;
-    let needs_idle = wanted.mode.is_some() || wanted.status == Some(SessionStatus::Archived);
+    let needs_idle = wanted.mode.is_some() || wanted.canvas.is_some() || wanted.status == Some(SessionStatus::Archived);
     if is_running && needs_idle {
         return Err(ApiError::new(Code::Busy, "a job runs; wait for it or cancel it"));
     }
@@ -178,12 +186,14 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
     let lifts_limits = wanted.budget.is_some() || wanted.job_budget.is_some() || wanted.status.is_some();
     let (_, committed) = inner
         .change(id, |session, changes| {
-            let UpdateSession { title, status, mode, confirm_before_edits, budget, job_budget, context_rows } = wanted;
+            let UpdateSession { title, status, mode, canvas, confirm_before_edits, budget, job_budget, context_rows } =
+                wanted;
             if let Some(title) = title {
                 session.title = title.trim().to_owned();
             }
             session.status = status.unwrap_or(session.status);
             session.mode = mode.unwrap_or(session.mode);
+            session.canvas = canvas.unwrap_or(session.canvas);
             session.confirm_before_edits = confirm_before_edits.unwrap_or(session.confirm_before_edits);
             session.budget = budget.unwrap_or(session.budget);
             session.job_budget = job_budget.unwrap_or(session.job_budget).within(&inner.host.job_budget());

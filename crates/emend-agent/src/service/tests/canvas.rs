@@ -223,6 +223,31 @@ fn the_user_sees_hidden_messages_on_request() {
 }
 
 #[test]
+fn the_canvas_tools_are_switched_on_and_off_between_jobs() {
+    covers("canvas.flag");
+    block_on(async {
+        let bench = Bench::new("//- notes.md\none\n");
+        let session = bench.session(json!({ "model": "script" })).await;
+        let path = format!("/api/agent/sessions/{session}");
+        bench.post(&format!("{path}/canvas/open"), json!({ "file_path": "notes.md" })).await;
+        for (has_tools, enforced) in [(true, true), (true, false), (false, false)] {
+            let canvas = json!({ "tools": has_tools, "enforce_lease": enforced });
+            let (status, body) = bench.send(Method::Patch, &path, json!({ "canvas": canvas })).await;
+            assert_eq!((status, &body["canvas"]), (200, &canvas), "{body}");
+            talk(&bench, &session).await;
+            let requests = bench.script().requests();
+            let tools = &requests.last().unwrap().tools;
+            let grep = tools.iter().find(|tool| tool.name == "canvas_grep");
+            let required = grep.map(|tool| tool.parameters["required"].to_string().contains("lease_id"));
+            assert_eq!(required, has_tools.then_some(enforced));
+        }
+        let job = bench.run(&session, "wait").await;
+        let (status, body) = bench.send(Method::Patch, &path, json!({ "canvas": { "tools": true } })).await;
+        assert_eq!((status, &body["error"]["code"]), (409, &json!("busy")), "job {job} has begun");
+    });
+}
+
+#[test]
 fn without_enforcement_an_edit_may_name_any_lease() {
     covers("canvas.flag");
     block_on(async {
