@@ -67,3 +67,32 @@ fn servers_of_one_project_share_the_canvas_and_its_lease() {
     b.ok("POST", &path("/check_out"), &json!({}));
     assert_eq!(project.read("notes.md"), "mine\n");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_user_who_types_between_two_jobs_of_two_servers_is_heard_by_the_model_once() {
+    let Some(database) = emend_postgres::harness::TestServer::shared() else { return };
+    println!("covers: canvas.hidden_updates");
+    let (project, store) = (project(), database.database());
+    project.run(&["db", "migrate", "--store", &store]).assert_ok();
+    let [a, b] = [(); 2].map(|()| Server::start(&project, &["--store", &store]));
+    let (session, _) = a.run_in(&json!({ "canvas": { "tools": true, "enforce_lease": true } }), "hello");
+    let path = |what: &str| format!("/api/agent/sessions/{session}{what}");
+    a.ok("POST", &path("/canvas/open"), &json!({ "file_path": "notes.md" }));
+    let talk = || {
+        let job = b.ok("POST", "/api/agent/run", &json!({ "session_id": session, "instruction": "hello" }));
+        b.wait(job["job_id"].as_str().unwrap());
+    };
+    talk();
+    for (text, n_told) in [(Some("The colour of the lake.\n"), 1), (None, 1), (Some("Third line.\n"), 2)] {
+        if let Some(text) = text {
+            a.ok("POST", &path("/canvas/user_edit"), &json!({ "content": text }));
+        }
+        talk();
+        let shown = a.ok("GET", &path("?hidden=true"), &json!(null));
+        let hidden = shown["chat"].as_array().unwrap().iter().filter(|entry| entry["role"] == "hidden");
+        let told: Vec<&str> = hidden.filter_map(|entry| entry["text"].as_str()).collect();
+        assert_eq!(told.len(), n_told, "{shown}");
+        assert!(text.is_none_or(|text| told[n_told - 1].contains(&format!("+{text}"))), "{told:?}");
+    }
+}
