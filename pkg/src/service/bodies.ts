@@ -475,7 +475,7 @@ export interface CreateSession {
 export interface DecideRequest {
   /** Whether to decide on all pending hunks. A hunk above the size limits is accepted as one; a preview counts such hunks. */
   all?: boolean | undefined;
-  /** The decision. */
+  /** The decision. A hunk of `hunk_ids` that was decided before is decided anew. */
   decision: DecisionName;
   /** Treatment of later changes that depend on a rejected hunk. */
   dependents?: DependentsName | undefined;
@@ -701,7 +701,7 @@ export interface JobTrace {
 export interface OpenApproval {
   /** Arguments of the call. */
   arguments: Record<string, unknown>;
-  /** Preview: a command with its directory (`command`, `workingDir`), or a diff (`fileDiff`). `reachesHidden` is there if the command could read files that a rule hides from the agent: the text is the pattern of that rule. No rule can allow such a command. `notUndoable` names ignored directories in which an undo takes back no change of the command. `paths` names the files that the answer `allow_always` covers. Without it, the answer covers the same command in the same directory, or every call of the tool. */
+  /** Preview: a command with its directory (`command`, `workingDir`), or a diff (`fileDiff`). `reachesHidden` is there if the command could read files that a rule hides from the agent: the text is the pattern of that rule. No rule can allow such a command, but the answer `allow_always` can. `notUndoable` names ignored directories in which an undo takes back no change of the command. `paths` names the files that the answer `allow_always` covers. Without it, the answer covers the same command in the same directory, or every call of the tool, until the session is deleted. */
   detail: Record<string, unknown>;
   /** Name of the tool as the model knows it. */
   tool: string;
@@ -908,6 +908,8 @@ export interface RollbackReply {
   other_files?: OtherFileBody[] | undefined;
   /** `completed`; `conflict` if hunks stay for a decision by hand; `preview`. */
   status: string;
+  /** Whether the rollback is a step that `POST /api/agent/undo` reverts. False for a preview, and for a rollback that changed nothing: an undo then reverts the step before it. */
+  undoable: boolean;
   /** Files whose text waits for `POST /api/agent/save`. */
   unsaved?: string[] | undefined;
 }

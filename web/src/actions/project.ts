@@ -254,7 +254,7 @@ async function joinOwn(token: string): Promise<boolean> {
     return true;
   } catch (error) {
     noteJoined(false);
-    // A page with a cookie asks unbidden: another host than `emend serve` has no such server, which is no error.
+    // A page with a cookie asks unbidden: another host than `emend serve` has no such server. That is not an error.
     if (token !== "") showError(error);
     else if (describe(error).code === "permission_denied") {
       notify("The server asks for its token again: open the address that it printed.");
