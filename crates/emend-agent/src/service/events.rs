@@ -81,11 +81,11 @@ pub(super) fn continues(page: &EventPage, after: u64) -> ApiResult<()> {
         return Ok(());
     }
     let kept = match page.floor >= page.last {
+        _ if after == u64::MAX => "no event with this malformed number".to_owned(),
         true => "no events".to_owned(),
         false => format!("the events from {} to {} only", page.floor + 1, page.last),
     };
-    let number = if after == u64::MAX { "the number of the event is malformed; " } else { "" };
-    let message = format!("{number}the service has {kept}; read the state again and go on from {}", page.last);
+    let message = format!("the service has {kept}; read the state again and go on from {}", page.last);
     let data = json!({"floor": page.floor, "last": page.last});
     Err(ApiError::new(Code::ResyncRequired, message).with_data(data))
 }

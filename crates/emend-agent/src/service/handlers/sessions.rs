@@ -96,10 +96,7 @@ pub(super) async fn get(inner: &Inner, id: &str, request: &ApiRequest) -> ApiRes
     let has_hidden = match parameter(request, "hidden") {
         None | Some("false") => false,
         Some("true") => true,
-        Some(other) => {
-            let message = format!("hidden={other}: the parameter is true or false");
-            return Err(ApiError::new(Code::InvalidArgument, message));
-        }
+        Some(_) => return Err(ApiError::new(Code::InvalidArgument, "hidden is true or false")),
     };
     // First: a client that goes on after this number may read an event whose effect it has seen, but misses none.
     let seq = inner.store.events(&EventScope::All, u64::MAX, 0).await?.last;

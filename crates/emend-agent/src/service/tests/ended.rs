@@ -139,7 +139,11 @@ fn the_events_go_on_where_those_of_a_deleted_session_were() {
         assert_eq!(page["next"], page["events"][0]["seq"]);
         let (status, refused) = bench.get("/api/agent/events?after=abc").await;
         let message = refused["error"]["message"].as_str().unwrap();
-        assert_eq!((status, message.starts_with("the number of the event is malformed")), (410, true), "{message}");
+        assert_eq!(
+            (status, message.starts_with("the service has no event with this malformed number")),
+            (410, true),
+            "{message}"
+        );
     });
 }
 
