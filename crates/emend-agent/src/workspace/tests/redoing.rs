@@ -98,7 +98,6 @@ fn a_redo_reaches_no_undo_before_a_later_edit() {
 }
 
 /// Returns a world in which the agent has edited one file, its edit was rolled back, and the user has edited a file since.
-#[cfg(not(target_family = "wasm"))]
 fn rolled_back(mode: RollbackMode, edited: &str) -> World {
     let world = World::new("//- a.txt\none\ntwo\n//- b.txt\nbee\n", Mode::Direct);
     world.agent("a.txt", Some("ONE\ntwo\n")).unwrap();
@@ -108,7 +107,6 @@ fn rolled_back(mode: RollbackMode, edited: &str) -> World {
     world
 }
 
-#[cfg(not(target_family = "wasm"))]
 #[test]
 fn steps_that_were_undone_before_a_rollback_are_redone_after_it() {
     covers("review.undo");
@@ -131,7 +129,6 @@ fn steps_that_were_undone_before_a_rollback_are_redone_after_it() {
     }
 }
 
-#[cfg(not(target_family = "wasm"))]
 #[test]
 fn an_undone_rollback_is_not_redone_behind_a_later_step() {
     covers("review.undo");
