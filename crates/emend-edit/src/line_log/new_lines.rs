@@ -135,6 +135,7 @@ mod tests {
     #[test]
     fn changed_lines_are_those_of_a_whole_diff() {
         let many = "}\n".repeat(100);
+        let numbered: String = (0..40).map(|number| format!("line {number}\n")).collect();
         for (old, new, is_found) in [
             ("", "", true),
             ("a\n", "", true),
@@ -147,6 +148,9 @@ mod tests {
             ("a\r\nb\n", "a\r\n\nb\n", true),
             ("a", "a\n", false),
             (&many, &many[2..], true),
+            // The changed line ends as the first line of a block of unchanged ones.
+            (&numbered, &numbered.replace("line 24\n", "my line 24\n"), true),
+            (&numbered, &numbered.replace("line 15\n", "line 15 too\n"), true),
             // The diff moves the deletion down to the end.
             (&format!("x\na\n{many}"), &format!("y\na\n{}", &many[2..]), false),
             (&format!("x\na\n{many}b\n"), &format!("y\na\n{}b\n", &many[2..]), false),
