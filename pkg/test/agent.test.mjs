@@ -289,7 +289,7 @@ for (const how of ["signal", "cancel", "leaving the loop"]) {
     const record = () => epochs.push(agent.canvas.state().epoch);
     for await (const { kind } of agent.run("hello")) if (kind === "USER_INPUT") record();
     record();
-    assert.equal(epochs[1], epochs[0], "the end of a run is no reason");
+    assert.equal(epochs[1], epochs[0], "the end of a run leaves the epoch");
 
     const controller = new AbortController();
     const run = agent.run("go", { signal: controller.signal });

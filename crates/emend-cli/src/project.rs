@@ -427,19 +427,19 @@ impl Project {
     async fn assemble(
         environment: Shared<dyn ExecutionEnvironment>,
         state: Arc<StateDir>,
-        (document, saved): (GrowingDocument, Option<Snapshot>),
+        (document, snapshot): (GrowingDocument, Option<Snapshot>),
         options: ProjectOptions,
         start: FilePath,
     ) -> Result<Self, Failure> {
         let clock: Shared<dyn Clock> = Shared::new(SystemClock);
         let environment = if options.read_only { Shared::new(ReadOnly::new(environment)) } else { environment };
-        let saved_at = Arc::new(AtomicU64::new(u64::MAX));
-        let saver = Saver { document, saved: Arc::clone(&saved_at) };
+        let saved = Arc::new(AtomicU64::new(u64::MAX));
+        let saver = Saver { document, saved: Arc::clone(&saved) };
         let is_reader = state.is_for_reading();
         let workspace = Workspace::new(environment, options.mode, Shared::clone(&clock));
         let workspace = if is_reader { workspace } else { workspace.with_saver(Shared::new(saver)) };
         let mut finished = None;
-        if let Some(snapshot) = saved {
+        if let Some(snapshot) = snapshot {
             workspace.restore(snapshot).map_err(|error| Failure::new(Code::IoError, error.to_string()))?;
             finished = workspace.catch_up().await;
         }
@@ -448,7 +448,7 @@ impl Project {
             true => Shared::clone(&workspace),
             false => Shared::new(workspace.starting_in(start.clone())),
         };
-        Ok(Self { workspace, agents, start, clock, state, saved: saved_at, finished, is_shared: false, is_reader })
+        Ok(Self { workspace, agents, start, clock, state, saved, finished, is_shared: false, is_reader })
     }
 
     /// Returns the state directory of a project, without locking or creating anything.

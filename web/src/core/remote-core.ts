@@ -255,9 +255,12 @@ export class RemoteCore implements Own {
     };
     this.#isSending = true;
     const sent = this.#sent.then(() => this.#send(batch));
-    this.#sent = sent;
+    // A batch that the page could not show does not hold up the next ones.
+    const settled = sent.catch(() => undefined);
+    this.#sent = settled;
+    await settled;
+    if (this.#sent === settled) this.#isSending = false;
     await sent;
-    if (this.#sent === sent) this.#isSending = false;
   }
 
   async recorded(): Promise<boolean> {
