@@ -7,7 +7,7 @@ use emend_agent::approval::Policy;
 use emend_agent::environment::FilePath;
 use emend_agent::error_code::Code;
 use emend_agent::service::store::{Commit, SaveLineLogs};
-use emend_agent::service::{AgentPlan, ApiError, ApiResult, Budget, JobRecord, ServiceHost};
+use emend_agent::service::{AgentMode, AgentPlan, ApiError, ApiResult, Budget, JobRecord, ServiceHost};
 use emend_agent::session::{SessionBuilder, SessionOptions};
 use emend_agent::store::StoreError;
 use emend_llm::router::Router;
@@ -44,7 +44,16 @@ impl ProjectHost {
             return Err(Failure::new(Code::Configuration, "a session cannot name a recording; give it to emend serve"));
         }
         let (record, watch) = (provider::Record::No, Some((routes, gate)));
-        let selected = provider::select_observed(&model, record, &self.project, &self.settings, watch)?;
+        let routing = match session.agent_mode {
+            Some(mode) => self.settings.routing.with_mode(mode.into()),
+            None => self.settings.routing.clone(),
+        };
+        let settings = Settings { routing, ..self.settings.clone() };
+        let selected = provider::select_observed(&model, record, &self.project, &settings, watch)?;
+        if selected.router.is_none() && session.agent_mode.is_some_and(|mode| mode != AgentMode::Local) {
+            let message = "the server has no second model; start it with --fallback-model";
+            return Err(Failure::new(Code::Configuration, message));
+        }
         if let Some(router) = &selected.router {
             self.routers.lock().insert(session.session_id.clone(), Shared::clone(router));
         }

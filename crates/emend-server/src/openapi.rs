@@ -136,8 +136,8 @@ fn schemas() -> Schemas {
         CanvasGrepRequest, CanvasLeaseRequest, CanvasOpenRequest, CanvasPatchRequest, CanvasReadRequest,
         CanvasUserEdit, ChangeLogBody, CheckpointBody, CheckpointList, ClarifyRequest, CommentList, CommentRequest,
         CreateSession, DecideRequest, Diff3Body, Done, EditHunkRequest, ErrorBody, EventList, EventRecord,
-        FollowUpList, JobEvents, JobList, JobRecord, JobState, JobTrace, OutputBody, ReviewBody, RewindReply, RewindRequest, UnwindReply, UnwindRequest,
-        RollbackBody, RollbackReply, RunReply, RunRequest, SaveReply, SaveRequest, ServiceLimits, SessionList, SessionRecord, SessionSnapshot,
+        FileList, FollowUpList, JobEvents, JobList, JobRecord, JobState, JobTrace, OutputBody, ReviewBody, RewindReply, RewindRequest, UnwindReply, UnwindRequest,
+        RollbackBody, RollbackReply, RunReply, RunRequest, SaveReply, SaveRequest, SearchReply, ServiceLimits, SessionList, SessionRecord, SessionSnapshot,
         SplitRequest, StepRequest, TextRequest, TouchedBody, UpdateSession, UserEditRequest
     );
     add_all!(

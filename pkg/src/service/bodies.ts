@@ -5,6 +5,9 @@
  * file by hand.
  */
 
+/** The choice between the model of a session and the second model of the host. */
+export type AgentMode = "local" | "remote" | "hybrid_auto";
+
 /** The decided hunks of one file. */
 export interface AppliedFileBody {
   /** Number of accepted hunks. */
@@ -261,6 +264,8 @@ export interface CanvasUserEdit {
   base?: string | null | undefined;
   /** New text of the canvas. */
   content: string;
+  /** Whether the disk gets the file at once. Otherwise the text waits for `POST /api/agent/save`. */
+  save?: boolean | undefined;
 }
 
 /** The changes of files, by the agent and by the user. */
@@ -456,6 +461,7 @@ export interface ContextRow {
 
 /** Body of `POST /api/agent/sessions`. */
 export interface CreateSession {
+  agent_mode?: AgentMode | null | undefined;
   budget?: Budget | undefined;
   canvas?: CanvasFlags | undefined;
   /** Whether the first edit of each job needs the user's confirmation. */
@@ -577,6 +583,22 @@ export interface EventRecord {
 export interface Failure {
   ok: false;
   error: ErrorBody;
+}
+
+/** A file of a list. */
+export interface FileEntry {
+  /** Path. */
+  file_path: string;
+  /** Size of the visible text in UTF-8, or of the file that is not text. */
+  n_bytes: number;
+}
+
+/** Files by path. */
+export interface FileList {
+  /** Files, sorted by path. */
+  files: FileEntry[];
+  /** Path to give as `after` for the next page. Null on the last page. */
+  next?: string | null | undefined;
 }
 
 /** An instruction that waits for the end of the current job. */
@@ -974,6 +996,26 @@ export interface SavedFileBody {
   revision: number;
 }
 
+/** A result of a search. */
+export interface SearchHit {
+  /** Last line. A file of which only the path matches, and whose text cannot be shown, has 0. */
+  end_line: number;
+  /** Path of the file. */
+  file_path: string;
+  /** The lines. */
+  snippet: string;
+  /** First line of the snippet, from 1. */
+  start_line: number;
+}
+
+/** Results of a search. */
+export interface SearchReply {
+  /** Results, best first. */
+  results: SearchHit[];
+  /** Whether there are more results than the limit. */
+  truncated: boolean;
+}
+
 /** Limits of a service. 0 means unlimited. */
 export interface ServiceLimits {
   /** Time in hours for which a job is kept after its end. */
@@ -1026,6 +1068,7 @@ export interface SessionList {
 
 /** A session: one conversation with its jobs. */
 export interface SessionRecord {
+  agent_mode?: AgentMode | null | undefined;
   /** Limits on all jobs of the session together. */
   budget: Budget;
   /** The canvas. */
@@ -1186,6 +1229,7 @@ export interface UnwindRequest {
 
 /** Body of `PATCH /api/agent/sessions/{session_id}`. Absent fields stay. */
 export interface UpdateSession {
+  agent_mode?: AgentMode | null | undefined;
   budget?: Budget | null | undefined;
   canvas?: CanvasFlags | null | undefined;
   /** Whether the first edit of each job needs the user's confirmation. */
@@ -1194,6 +1238,8 @@ export interface UpdateSession {
   context_rows?: ContextRow[] | null | undefined;
   job_budget?: Budget | null | undefined;
   mode?: WorkMode | null | undefined;
+  /** Model, from the next job on, as the host names it. */
+  model?: string | null | undefined;
   status?: SessionStatus | null | undefined;
   /** Title. */
   title?: string | null | undefined;
@@ -1279,6 +1325,21 @@ export interface Operations {
   Undo: { input: { body?: StepRequest | undefined }; reply: ReviewBody };
   /** Redoes the last undo. */
   Redo: { input: { body?: StepRequest | undefined }; reply: ReviewBody };
+  /** Lists files by path, with pending edits. Hidden files and files that `.gitignore` excludes are left out. */
+  ListFiles: {
+    input: {
+      prefix?: string | undefined;
+      glob?: string | undefined;
+      limit?: number | undefined;
+      after?: string | undefined;
+    };
+    reply: FileList;
+  };
+  /** Searches paths and texts for words, best results first, as the tool `search_project` does. */
+  SearchFiles: {
+    input: { query?: string | undefined; glob?: string | undefined; limit?: number | undefined };
+    reply: SearchReply;
+  };
   /** Returns the text of a file: visible with pending edits, and on disk. */
   GetBuffer: { input: { file_path?: string | undefined }; reply: Buffer };
   /** Replaces the text of a file for the user. Pending edits of the agent since `base` are merged. */
@@ -1370,6 +1431,8 @@ export const OPERATIONS: Readonly<Record<keyof Operations, string>> = {
   ChangeLog: "GET /api/agent/change_log",
   Undo: "POST /api/agent/undo",
   Redo: "POST /api/agent/redo",
+  ListFiles: "GET /api/agent/files",
+  SearchFiles: "GET /api/agent/search",
   GetBuffer: "GET /api/agent/buffer",
   UserEdit: "POST /api/agent/user_edit",
   Save: "POST /api/agent/save",

@@ -9,8 +9,8 @@ use emend_agent::error_code::Code;
 use emend_agent::service::api::{Method, route};
 use emend_agent::service::store::EventScope;
 use emend_agent::service::{
-    AgentPlan, ApiError, ApiRequest, ApiResult, MemServiceStore, Reading, Service, ServiceHost, ServiceLimits,
-    ServiceParts, Timestamp,
+    AgentMode, AgentPlan, ApiError, ApiRequest, ApiResult, MemServiceStore, Reading, Service, ServiceHost,
+    ServiceLimits, ServiceParts, Timestamp,
 };
 use emend_agent::session::SessionBuilder;
 use emend_agent::store::MemStore;
@@ -163,6 +163,10 @@ struct Host {
 impl ServiceHost for Host {
     fn session(&self, plan: AgentPlan<'_>) -> ApiResult<SessionBuilder> {
         let (workspace, random) = (plan.workspace, Shared::clone(&self.random));
+        if plan.session.agent_mode.is_some_and(|mode| mode != AgentMode::Local) {
+            let message = "the service has no second model; give it the option `routing`";
+            return Err(ApiError::new(Code::Configuration, message));
+        }
         match plan.session.model.as_str() {
             "offline" => {
                 let provider = Shared::new(emend_offline::provider(emend_offline::Options::default()));

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::canvas_bodies::CanvasFlags;
 use super::records::{
-    Budget, Comment, ContextRow, EventRecord, FollowUp, JobRecord, JobStatus, SessionRecord, SessionStatus, ToolSet,
-    WorkMode,
+    AgentMode, Budget, Comment, ContextRow, EventRecord, FollowUp, JobRecord, JobStatus, SessionRecord, SessionStatus,
+    ToolSet, WorkMode,
 };
 use super::time::Timestamp;
 
@@ -27,6 +27,9 @@ pub struct CreateSession {
     /// Model, as the host names it; its default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Choice between this model and the second model of the host; the setting of the host if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_mode: Option<AgentMode>,
     /// Whether the first edit of each job needs the user's confirmation.
     pub confirm_before_edits: bool,
     /// Limits on all jobs together.
@@ -54,6 +57,12 @@ pub struct UpdateSession {
     /// The canvas, from the next job on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub canvas: Option<CanvasFlags>,
+    /// Model, from the next job on, as the host names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Choice between this model and the second model of the host, from the next job on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_mode: Option<AgentMode>,
     /// Whether the first edit of each job needs the user's confirmation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm_before_edits: Option<bool>,
@@ -328,6 +337,50 @@ pub struct CommentList {
     pub comments: Vec<Comment>,
     /// Number of comments that were not sent.
     pub unsent: u64,
+}
+
+/// Files by path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FileList {
+    /// Files, sorted by path.
+    pub files: Vec<FileEntry>,
+    /// Path to give as `after` for the next page. Null on the last page.
+    pub next: Option<String>,
+}
+
+/// A file of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FileEntry {
+    /// Path.
+    pub file_path: String,
+    /// Size of the visible text in UTF-8, or of the file that is not text.
+    pub n_bytes: u64,
+}
+
+/// Results of a search.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SearchReply {
+    /// Results, best first.
+    pub results: Vec<SearchHit>,
+    /// Whether there are more results than the limit.
+    pub truncated: bool,
+}
+
+/// A result of a search.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SearchHit {
+    /// Path of the file.
+    pub file_path: String,
+    /// First line of the snippet, from 1.
+    pub start_line: u64,
+    /// Last line. A file of which only the path matches, and whose text cannot be shown, has 0.
+    pub end_line: u64,
+    /// The lines.
+    pub snippet: String,
 }
 
 /// One checkpoint.

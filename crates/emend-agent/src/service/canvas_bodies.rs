@@ -132,6 +132,10 @@ pub struct CanvasUserEdit {
     /// Text that the user edited. Absent: the present text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
+    /// Whether the disk gets the file at once. Otherwise the text waits for `POST /api/agent/save`.
+    #[serde(default = "super::bodies::yes")]
+    #[cfg_attr(feature = "openapi", schema(default = json!(true)))]
+    pub save: bool,
 }
 
 /// The canvas and its lease.

@@ -43,7 +43,7 @@ pub(super) fn complete(job: &mut JobRecord, changes: &mut Changes, now: Timestam
     end_with(job, changes, JobStatus::Completed, now, None);
 }
 
-/// Ends a job: sets its status and adds its only terminal event.
+/// Ends a job: sets its status and adds its only terminal event. A job that an undo reopened has had it.
 pub(super) fn end_with(
     job: &mut JobRecord,
     changes: &mut Changes,
@@ -58,10 +58,16 @@ pub(super) fn end_with(
     job.finished_at = Some(now);
     job.question = None;
     job.approvals.clear();
+    let is_again = std::mem::replace(&mut job.control.has_ended, true);
     let mut data = json!({ "usage": job.usage, "answer": job.answer });
     if let Some(error) = &error {
         data["error"] = serde_json::to_value(error).unwrap_or_default();
     }
     job.error = error;
-    changes.event(job, &format!("job.{}", status.name()), data);
+    if is_again {
+        data["status"] = json!(status);
+        changes.event(job, "job.settled", data);
+    } else {
+        changes.event(job, &format!("job.{}", status.name()), data);
+    }
 }

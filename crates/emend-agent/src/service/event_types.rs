@@ -44,6 +44,11 @@ pub const EVENT_TYPES: &[EventType] = &[
         "An undo or a redo made edits of a completed job pending again, and the job awaits review. `by`, `files`, `review_revision`.",
     ),
     row(
+        "job.settled",
+        "service",
+        "A reopened job has ended again, mostly because its edits are all decided. `status`, `usage`, `answer`, `error`.",
+    ),
+    row(
         "job.failed",
         "PROCESSING_END",
         "The job ended with an error. The last event of the job. `error`, `usage`, `answer`.",

@@ -1,7 +1,8 @@
 //! Purging of ended jobs, and the limits on sessions and on jobs that have not ended.
 //!
 //! Only jobs that have completed, failed or been cancelled are purged, and none with edits in review. Each purge is an
-//! event of its session, so nothing disappears silently. Sessions and conversations are never purged.
+//! event of its session, so nothing disappears silently. The checkpoint of a purged job stays with its session. Sessions and
+//! conversations are never purged.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +48,9 @@ impl Inner {
         if expired.is_empty() {
             return Ok(());
         }
+        let known: BTreeSet<u64> = self.workspace.runs().into_iter().map(|run| run.run_id).collect();
         self.change(session_id, |session, changes| {
+            session.keep_checkpoints(jobs.iter().filter(|job| expired.contains(&job.job_id)), &known);
             if session.last_job_id.as_ref().is_some_and(|last| expired.contains(last)) {
                 session.last_job_id = None;
             }
@@ -109,14 +112,31 @@ impl Inner {
 impl Inner {
     /// Returns the ids of the sessions that pass a test.
     pub(super) async fn session_ids(&self, is_wanted: fn(&SessionRecord) -> bool) -> ApiResult<Vec<String>> {
-        let mut query = SessionQuery { limit: 100, ..SessionQuery::default() };
         let mut ids = Vec::new();
+        self.visit_sessions(|session| ids.extend(Some(session).filter(is_wanted).map(|session| session.session_id)))
+            .await?;
+        Ok(ids)
+    }
+
+    /// Returns the purged jobs of all sessions whose checkpoints stay.
+    pub(super) async fn purged_jobs(&self) -> ApiResult<Vec<JobRecord>> {
+        let mut jobs = Vec::new();
+        self.visit_sessions(|session| {
+            jobs.extend(session.purged.into_iter().map(|job| job.job(&session.session_id)));
+        })
+        .await?;
+        Ok(jobs)
+    }
+
+    /// Calls a function with every session, in pages.
+    async fn visit_sessions(&self, mut visit: impl FnMut(SessionRecord)) -> ApiResult<()> {
+        let mut query = SessionQuery { limit: 100, ..SessionQuery::default() };
         loop {
             let page = self.store.sessions(&query).await?;
-            ids.extend(page.sessions.into_iter().filter(is_wanted).map(|session| session.session_id));
+            page.sessions.into_iter().for_each(&mut visit);
             match page.next {
                 Some(next) => query.after = Some(next),
-                None => return Ok(ids),
+                None => return Ok(()),
             }
         }
     }

@@ -1,7 +1,10 @@
 //! Changes of sessions and jobs, each in one commit, and the opening of agents.
 
+use std::sync::Arc;
+
 use emend_llm::Shared;
 use emend_llm::router::{RouteObserver, ValidationGate};
+use futures::lock::OwnedMutexGuard;
 
 use super::api::{ApiError, ApiResult};
 use super::changes::Changes;
@@ -12,13 +15,23 @@ use super::inner::Inner;
 use super::jobs::{Claim, Held};
 use super::provider_step::{Observed, StepLog};
 use super::records::{JobRecord, SessionRecord, ToolSet, WorkMode};
-use super::slot::{Agent, Slot};
+use super::slot::{Agent, AgentSettings, Slot};
 use super::store::{Commit, Committed};
 use crate::approval::{Action, Approver, READ_FILE, Rule, ToolEffect};
 use crate::error_code::Code;
 use crate::session::{EditGate, Session};
 use crate::tools::{CANVAS_INSTRUCTIONS, CanvasNotes, PROJECT_INSTRUCTIONS, canvas_tools, project_tools};
 use crate::workspace::Mode;
+
+/// A change of a session that is not stored yet. No other change of the session begins before it ends.
+struct Changing {
+    session: SessionRecord,
+    /// The job that the change creates or changes.
+    job: Option<JobRecord>,
+    changes: Changes,
+    everywhere: Option<Box<dyn Held>>,
+    _order: OwnedMutexGuard<()>,
+}
 
 impl Inner {
     /// Returns the slot of a session.
@@ -33,14 +46,23 @@ impl Inner {
         session_id: &str,
         change: impl FnOnce(&mut SessionRecord, &mut Changes) -> ApiResult<R>,
     ) -> ApiResult<(R, Committed)> {
-        let slot = self.slot(session_id);
-        let _order = slot.order.lock().await;
+        let mut changing = self.begin_change(session_id).await?;
+        let result = change(&mut changing.session, &mut changing.changes)?;
+        Ok((result, self.end_change(changing).await?))
+    }
+
+    // The parts of a change that do not depend on the closure are functions of their own, which keeps the module small.
+
+    async fn begin_change(&self, session_id: &str) -> ApiResult<Box<Changing>> {
+        let _order = Arc::clone(&self.slot(session_id).order).lock_owned().await;
         let everywhere = self.lock_everywhere(session_id).await?;
-        let mut session = self.session(session_id).await?;
-        let mut changes = Changes::default();
-        let result = change(&mut session, &mut changes)?;
-        let committed = self.commit(session, Vec::new(), changes, everywhere.as_deref()).await?;
-        Ok((result, committed))
+        let session = self.session(session_id).await?;
+        Ok(Box::new(Changing { session, job: None, changes: Changes::default(), everywhere, _order }))
+    }
+
+    async fn end_change(&self, changing: Box<Changing>) -> ApiResult<Committed> {
+        let Changing { session, job, changes, everywhere, _order } = *changing;
+        self.commit(session, Vec::from_iter(job), changes, everywhere.as_deref()).await
     }
 
     /// Changes a job and its session in one commit. If `change` fails, nothing is stored.
@@ -49,17 +71,17 @@ impl Inner {
         job_id: &str,
         change: impl FnOnce(&mut SessionRecord, &mut JobRecord, &mut Changes) -> ApiResult<R>,
     ) -> ApiResult<(R, Committed)> {
+        let (mut changing, mut job) = self.begin_job_change(job_id).await?;
+        let result = change(&mut changing.session, &mut job, &mut changing.changes)?;
+        changing.job = Some(*job);
+        Ok((result, self.end_change(changing).await?))
+    }
+
+    async fn begin_job_change(&self, job_id: &str) -> ApiResult<(Box<Changing>, Box<JobRecord>)> {
         let session_id = self.job(job_id).await?.session_id;
-        let slot = self.slot(&session_id);
-        let _order = slot.order.lock().await;
-        let everywhere = self.lock_everywhere(&session_id).await?;
+        let changing = self.begin_change(&session_id).await?;
         // Read again: the job may have changed while this waited.
-        let mut job = self.job(job_id).await?;
-        let mut session = self.session(&session_id).await?;
-        let mut changes = Changes::default();
-        let result = change(&mut session, &mut job, &mut changes)?;
-        let committed = self.commit(session, vec![job], changes, everywhere.as_deref()).await?;
-        Ok((result, committed))
+        Ok((changing, Box::new(self.job(job_id).await?)))
     }
 
     /// Stores a new session.
@@ -74,21 +96,18 @@ impl Inner {
         job: JobRecord,
         change: impl FnOnce(&mut SessionRecord, &JobRecord, &mut Changes) -> ApiResult<()>,
     ) -> ApiResult<Committed> {
-        let slot = self.slot(session_id);
-        let _order = slot.order.lock().await;
-        let everywhere = self.lock_everywhere(session_id).await?;
-        let mut session = self.session(session_id).await?;
+        let mut changing = self.begin_change(session_id).await?;
         if self.shared_jobs().is_some() {
             // Another server may have started a job since this one looked, or this one.
-            check_can_start(self, &session).await?;
+            check_can_start(self, &changing.session).await?;
             #[cfg(not(target_family = "wasm"))]
             if self.store.job(&job.job_id).await?.is_some() {
                 return Err(ApiError::new(Code::Conflict, "another server has the job"));
             }
         }
-        let mut changes = Changes::default();
-        change(&mut session, &job, &mut changes)?;
-        self.commit(session, vec![job], changes, everywhere.as_deref()).await
+        change(&mut changing.session, &job, &mut changing.changes)?;
+        changing.job = Some(job);
+        self.end_change(changing).await
     }
 
     /// Reads the line logs of other servers, if several share the jobs. Absent in a browser, where no server is.
@@ -200,8 +219,8 @@ impl Inner {
     pub(super) async fn agent_under(&self, record: &SessionRecord, claim: Option<&Claim>) -> ApiResult<Agent> {
         let slot = self.slot(&record.session_id);
         let _opening = slot.opening.lock().await;
-        let mode = (record.mode, record.confirm_before_edits, record.canvas);
-        if let Some(agent) = slot.agent.lock().clone().filter(|agent| agent.mode == mode && !agent.session.is_closed())
+        let settings = AgentSettings::of(record);
+        if let Some(agent) = slot.agent.lock().clone().filter(|agent| agent.settings == settings && !agent.session.is_closed())
             // Another server may have continued the conversation.
             && self.shared_jobs().is_none()
         {
@@ -277,7 +296,7 @@ impl Inner {
         session.restore_grants(record.grants.clone());
         gate.watch(&session);
         let notes = has_canvas.then(|| Shared::new(CanvasNotes::knowing(record.told_canvas.clone())));
-        let agent = Agent { session, desk, routes, steps, notes, mode, host_limits };
+        let agent = Agent { session, desk, routes, steps, notes, settings, host_limits };
         *slot.agent.lock() = Some(agent.clone());
         Ok(agent)
     }

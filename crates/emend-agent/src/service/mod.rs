@@ -5,10 +5,11 @@
 //!
 //! Each change of a session is one commit of the [`ServiceStore`]. A job ends with one terminal event, also if the process
 //! dies: [`Service::recover`] ends the jobs that a former process left running. An undo can reopen a completed job, which
-//! then ends again.
+//! then settles without a second terminal event.
 
 pub mod api;
 mod bodies;
+mod budget;
 #[cfg(any(feature = "openapi", test))]
 mod bundle_bodies;
 mod canvas_bodies;
@@ -20,6 +21,7 @@ mod ending;
 mod event_types;
 mod events;
 mod gc;
+mod going_back;
 mod handlers;
 mod host;
 mod idle;
@@ -27,6 +29,7 @@ mod inner;
 pub mod jobs;
 mod limits;
 mod live;
+mod operations;
 mod patches;
 mod provider_step;
 mod queue;
@@ -51,9 +54,9 @@ use emend_llm::{Clock, Random, Shared};
 pub use api::{ApiError, ApiRequest, ApiResponse, ApiResult, Method, OPERATIONS, Operation, OperationInfo};
 pub use bodies::{
     ApproveDecision, ApproveRequest, ChatMessage, CheckpointList, CheckpointSummary, ClarifyRequest, CommentList,
-    CommentRequest, CreateSession, Done, EventList, FollowUpList, JobEvents, JobList, JobState, JobTrace, OutputBody,
-    RewindReply, RewindRequest, RunReply, RunRequest, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep,
-    UnwindReply, UnwindRequest, UpdateSession,
+    CommentRequest, CreateSession, Done, EventList, FileEntry, FileList, FollowUpList, JobEvents, JobList, JobState,
+    JobTrace, OutputBody, RewindReply, RewindRequest, RunReply, RunRequest, SearchHit, SearchReply, SessionList,
+    SessionSnapshot, TextRequest, ToolConfig, TraceStep, UnwindReply, UnwindRequest, UpdateSession,
 };
 #[cfg(any(feature = "openapi", test))]
 pub use bundle_bodies::{BundleFileBody, BundleHunkBody, DiffBundleBody, PendingReviewBody, ProposedEditBody};
@@ -71,9 +74,9 @@ pub use host::{AgentPlan, ServiceHost};
 pub use limits::{LIMITS, LimitInfo, ServiceLimits};
 pub use provider_step::{CanonicalCall, ProviderStepResult, RawUsage, StopReason};
 pub use records::{
-    Applying, Budget, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobControl, JobDecision,
-    JobRecord, JobStatus, OpenApproval, Question, Rewinding, Rewound, RollingBack, SessionRecord, SessionStatus, Spent,
-    ToolSet, WorkMode,
+    AgentMode, Applying, Budget, Comment, ContextKind, ContextRow, ErrorBody, EventRecord, FollowUp, JobControl,
+    JobDecision, JobRecord, JobStatus, OpenApproval, PurgedJob, Question, Rewinding, Rewound, RollingBack,
+    SessionRecord, SessionStatus, Spent, ToolSet, WorkMode,
 };
 pub use review_body::{ReviewBody, ReviewFileBody, ReviewHunkBody, ReviewLineBody};
 pub use review_requests::{

@@ -1,12 +1,13 @@
 //! The records of the service: sessions, jobs and events. Stores keep them, and replies contain them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use super::budget::{Budget, Spent};
 use super::canvas_bodies::CanvasFlags;
-use super::checkpoint_bodies::{RollbackBody, RolledBackFileBody};
+pub use super::going_back::{PurgedJob, Rewinding, Rewound, RollingBack};
 use super::time::Timestamp;
 use crate::approval::Grant;
 
@@ -34,6 +35,29 @@ pub enum WorkMode {
     Review,
     /// Edits are written to the disk at once and can be undone.
     Direct,
+}
+
+/// The choice between the model of a session and the second model of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AgentMode {
+    /// Always the model of the session.
+    Local,
+    /// Always the second model.
+    Remote,
+    /// The model of the session first, then the second model if the first one fails.
+    HybridAuto,
+}
+
+impl From<AgentMode> for emend_llm::router::AgentMode {
+    fn from(mode: AgentMode) -> Self {
+        match mode {
+            AgentMode::Local => Self::Local,
+            AgentMode::Remote => Self::Remote,
+            AgentMode::HybridAuto => Self::HybridAuto,
+        }
+    }
 }
 
 /// The tools of a session.
@@ -122,75 +146,6 @@ pub struct Comment {
     pub created_at: Timestamp,
 }
 
-/// Limits on the use of models. A limit of 0 means unlimited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(default, deny_unknown_fields)]
-pub struct Budget {
-    /// Maximum tokens of requests and responses.
-    pub tokens: u64,
-    /// Maximum cost in US dollars at list price.
-    pub cost_usd: f64,
-    /// Maximum duration in milliseconds. The wait for a decision on a tool call counts, that for an answer to a question does
-    /// not.
-    pub duration_ms: u64,
-}
-
-impl Budget {
-    /// Returns the smaller one of each limit.
-    #[must_use]
-    pub fn within(&self, other: &Self) -> Self {
-        let least = |a: u64, b: u64| if a == 0 || b == 0 { a.max(b) } else { a.min(b) };
-        let is_set = |cost: &f64| *cost > 0.0;
-        let costs = [self.cost_usd, other.cost_usd].into_iter().filter(is_set);
-        Self {
-            tokens: least(self.tokens, other.tokens),
-            cost_usd: costs.reduce(f64::min).unwrap_or_default(),
-            duration_ms: least(self.duration_ms, other.duration_ms),
-        }
-    }
-}
-
-/// The use of models so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(default)]
-pub struct Spent {
-    /// Tokens of requests.
-    pub input_tokens: u64,
-    /// Tokens of responses.
-    pub output_tokens: u64,
-    /// Sum of both.
-    pub total_tokens: u64,
-    /// Cost in US dollars at list price. Responses of models without a known price add nothing.
-    pub cost_usd: f64,
-    /// Duration of the runs in milliseconds, waits for a decision on a tool call included.
-    pub duration_ms: u64,
-}
-
-impl Spent {
-    /// Returns the use beyond another, at least 0 each.
-    #[must_use]
-    pub fn beyond(&self, other: &Self) -> Self {
-        Self {
-            input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
-            output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
-            total_tokens: self.total_tokens.saturating_sub(other.total_tokens),
-            cost_usd: (self.cost_usd - other.cost_usd).max(0.0),
-            duration_ms: self.duration_ms.saturating_sub(other.duration_ms),
-        }
-    }
-
-    /// Adds the use of a run.
-    pub fn add(&mut self, other: &Self) {
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.total_tokens += other.total_tokens;
-        self.cost_usd += other.cost_usd;
-        self.duration_ms += other.duration_ms;
-    }
-}
-
 /// A session: one conversation with its jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -215,6 +170,9 @@ pub struct SessionRecord {
     pub canvas: CanvasFlags,
     /// Model, as the host names it.
     pub model: String,
+    /// Choice between this model and the second model of the host. Absent: the setting of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_mode: Option<AgentMode>,
     /// Whether the first edit of each job needs the user's confirmation.
     pub confirm_before_edits: bool,
     /// Pinned context.
@@ -239,6 +197,10 @@ pub struct SessionRecord {
     /// Workspace runs of edits of the canvas by requests, whose hunks are in the review of the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub canvas_runs: Vec<u64>,
+    /// Purged jobs that changed files: their checkpoints stay as long as the project knows their runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(ignore))]
+    pub purged: Vec<PurgedJob>,
     /// Workspace revision up to which the model was told the user's decisions; absent before the first job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_revision: Option<u64>,
@@ -267,53 +229,24 @@ impl SessionRecord {
     /// Returns the record without what is only for the service, as replies show it.
     #[must_use]
     pub fn shown(self) -> Self {
-        Self { told_canvas: BTreeMap::new(), grants: Vec::new(), rewinding: None, rolling_back: None, ..self }
+        let (purged, grants) = (Vec::new(), Vec::new());
+        Self { purged, told_canvas: BTreeMap::new(), grants, rewinding: None, rolling_back: None, ..self }
+    }
+
+    /// Returns the workspace runs of the session that belong to no job of the store.
+    #[must_use]
+    pub fn runs_without_job(&self) -> Vec<u64> {
+        let of_purged = self.purged.iter().flat_map(|job| &job.runs);
+        self.canvas_runs.iter().chain(of_purged).copied().collect()
     }
 }
 
-/// A rollback that is being carried out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RollingBack {
-    /// Id of the job whose checkpoint it restores.
-    pub job_id: String,
-    /// The request.
-    pub request: RollbackBody,
-    /// The expected effect.
-    pub files: Vec<RolledBackFileBody>,
-}
-
-/// A rewind, or the undo of one, that is being carried out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rewinding {
-    /// Whether it is the undo of a rewind.
-    pub is_undo: bool,
-    /// Id of the first job that is taken back.
-    pub job_id: String,
-    /// Whether the conversation changes.
-    pub conversation: bool,
-    /// Number of messages of the conversation before the job.
-    pub n_kept: u64,
-    /// Number of messages after them.
-    pub n_removed: u64,
-    /// Whether the files change.
-    pub files: bool,
-    /// Workspace runs of the jobs.
-    pub runs: Vec<u64>,
-}
-
-/// A rewind of a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Rewound {
-    /// Id of the first job that was taken back.
-    pub job_id: String,
-    /// Number of messages that were removed from the conversation.
-    pub removed_messages: u64,
-    /// Whether files were changed back.
-    pub files: bool,
-    /// Workspace runs that were taken back.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub runs: Vec<u64>,
+impl SessionRecord {
+    /// Notes the checkpoints of jobs that are purged. `known` has the workspace runs that changed files.
+    pub(super) fn keep_checkpoints<'a>(&mut self, jobs: impl Iterator<Item = &'a JobRecord>, known: &BTreeSet<u64>) {
+        self.purged.retain(|job| job.runs.iter().any(|run| known.contains(run)));
+        self.purged.extend(jobs.filter_map(|job| PurgedJob::of(job, known)));
+    }
 }
 
 /// The state of a job.
@@ -527,6 +460,9 @@ pub struct JobControl {
     /// Files with a conflict whose edits the agent is to propose anew, until the re-run is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerun: Option<Vec<String>>,
+    /// Whether the terminal event is in the log. A job that an undo reopened has no second one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_ended: bool,
 }
 
 /// The pending hunks of a job when an application of its review began.

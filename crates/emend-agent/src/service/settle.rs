@@ -180,6 +180,7 @@ impl Inner {
             let files = self.pending_files(&job.runs);
             self.change_job(&job.job_id, |_, job, changes| {
                 job.status = JobStatus::AwaitingReview;
+                job.control.has_ended = true;
                 job.finished_at = None;
                 job.review_revision = Some(revision);
                 job.reviewed_at = Some(now);

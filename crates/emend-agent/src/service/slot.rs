@@ -1,5 +1,7 @@
 //! A session in use: its agent, its running job, and the locks that order its changes.
 
+use std::sync::Arc;
+
 use emend_llm::runtime::Mutex;
 use emend_llm::{CancelToken, Shared};
 
@@ -8,7 +10,7 @@ use super::desk::Desk;
 use super::host::RouteLog;
 use super::jobs::Claim;
 use super::provider_step::StepLog;
-use super::records::WorkMode;
+use super::records::{AgentMode, SessionRecord, WorkMode};
 use super::steering::Passed;
 use crate::session::Session;
 use crate::tools::CanvasNotes;
@@ -17,7 +19,7 @@ use crate::tools::CanvasNotes;
 #[derive(Default)]
 pub(super) struct Slot {
     /// Held from reading the records of the session to the end of the commit.
-    pub(super) order: futures::lock::Mutex<()>,
+    pub(super) order: Arc<futures::lock::Mutex<()>>,
     /// The agent, if it was opened.
     pub(super) agent: Mutex<Option<Agent>>,
     /// The running job.
@@ -26,6 +28,23 @@ pub(super) struct Slot {
     pub(super) starting: futures::lock::Mutex<()>,
     /// Held while the agent is opened.
     pub(super) opening: futures::lock::Mutex<()>,
+}
+
+/// Settings of a session that need another agent when they change.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct AgentSettings {
+    mode: WorkMode,
+    confirm_before_edits: bool,
+    canvas: CanvasFlags,
+    model: String,
+    agent_mode: Option<AgentMode>,
+}
+
+impl AgentSettings {
+    pub(super) fn of(record: &SessionRecord) -> Self {
+        let SessionRecord { mode, confirm_before_edits, canvas, agent_mode, .. } = *record;
+        Self { mode, confirm_before_edits, canvas, model: record.model.clone(), agent_mode }
+    }
 }
 
 /// An opened agent.
@@ -39,8 +58,8 @@ pub(super) struct Agent {
     pub(super) steps: Shared<StepLog>,
     /// The canvas as the conversation knows it, if the agent has the canvas tools.
     pub(super) notes: Option<Shared<CanvasNotes>>,
-    /// Settings for which it was opened: the mode, whether it asks before edits, and the canvas.
-    pub(super) mode: (WorkMode, bool, CanvasFlags),
+    /// Settings of the session for which it was opened.
+    pub(super) settings: AgentSettings,
     /// The host's maximum number of tool calls of a run, and of rounds of invalid arguments; 0 for no limit.
     pub(super) host_limits: (u64, u64),
 }

@@ -40,6 +40,7 @@ pub use grep::Grep;
 pub use list_dir::ListDir;
 pub use move_file::MoveFile;
 pub use project::{PROJECT_INSTRUCTIONS, ProjectToolLimits, project_tools};
+pub(crate) use project::{files, search};
 pub use read_file::ReadFile;
 pub(crate) use read_file::{IMAGE_BYTES_MAX, image_type};
 pub use read_many_files::ReadManyFiles;

@@ -45,6 +45,11 @@ impl Routing {
         }
     }
 
+    /// Fixes the choice between the models, whatever the settings say.
+    pub(crate) fn with_mode(&self, agent_mode: AgentMode) -> Self {
+        Self { agent_mode: Some(agent_mode), ..self.clone() }
+    }
+
     fn get(&self, name: &str) -> Option<serde_json::Value> {
         match name {
             "agent_mode" => self.agent_mode.map(|mode| {

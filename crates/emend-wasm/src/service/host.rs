@@ -7,7 +7,7 @@ use std::task::{Poll, Waker};
 
 use emend_agent::error_code::Code;
 use emend_agent::service::ApiResult;
-use emend_agent::service::{AgentPlan, ApiError, Budget, ServiceHost, WorkMode};
+use emend_agent::service::{AgentMode, AgentPlan, ApiError, Budget, ServiceHost, WorkMode};
 use emend_agent::session::{RunBudget, SessionBuilder};
 use emend_llm::router::Router;
 use emend_llm::{BoxFuture, Shared};
@@ -70,9 +70,12 @@ impl ServiceHost for JsHost {
             return Err(refused(message.to_owned()));
         }
         if let Some(routing) = routing.as_ref().filter(|routing| routing.fallback != *name) {
-            let (router, routed) = routing.between(model, self.model(&routing.fallback)?, plan.routes, plan.gate);
+            let second = self.model(&routing.fallback)?;
+            let (router, routed) = routing.between(model, second, plan.session.agent_mode, plan.routes, plan.gate);
             self.routers.borrow_mut().insert(plan.session.session_id.clone(), router);
             model = routed;
+        } else if plan.session.agent_mode.is_some_and(|mode| mode != AgentMode::Local) {
+            return Err(refused("the service has no second model; give it the option `routing`".to_owned()));
         }
         let builder = agent.setup.borrow().builder(model, &agent.fetch, plan.workspace);
         builder.map_err(|failure| refused(failure.message().to_owned()))

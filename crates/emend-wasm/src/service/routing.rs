@@ -1,5 +1,6 @@
 //! Routing of a service: the second model of its sessions, and when a request goes there.
 
+use emend_agent::service;
 use emend_llm::Shared;
 use emend_llm::router::{AgentMode, Route, RouteObserver, Router, RouterPolicy, ValidationGate};
 
@@ -49,19 +50,21 @@ impl Routing {
         })
     }
 
-    /// Returns a router between two models.
+    /// Returns a router between two models. A `mode` of the session replaces that of the options.
     pub(super) fn between(
         &self,
         first: Model,
         second: Model,
+        mode: Option<service::AgentMode>,
         observer: Shared<dyn RouteObserver>,
         gate: Shared<dyn ValidationGate>,
     ) -> (Shared<Router>, Model) {
         let route = |model: &Model| Route { provider: Shared::clone(&model.provider), model: Some(model.id.clone()) };
-        let router =
-            Router::new(Some(route(&first)), Some(route(&second)), self.policy.clone(), Shared::new(BrowserClock))
-                .with_observer(observer)
-                .with_gate(gate);
+        let agent_mode = mode.map_or(self.policy.agent_mode, Into::into);
+        let policy = RouterPolicy { agent_mode, ..self.policy.clone() };
+        let router = Router::new(Some(route(&first)), Some(route(&second)), policy, Shared::new(BrowserClock))
+            .with_observer(observer)
+            .with_gate(gate);
         let router = Shared::new(router);
         let provider = Shared::clone(&router) as _;
         (router, Model { provider, ..first })

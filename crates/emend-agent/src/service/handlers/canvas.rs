@@ -190,13 +190,13 @@ pub(super) async fn take_back(inner: &Inner, id: &str) -> ApiResult<CanvasBody> 
 }
 
 pub(super) async fn user_edit(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
-    let CanvasUserEdit { content, base } = body(request)?;
+    let CanvasUserEdit { content, base, save } = body(request)?;
     inner.session(id).await?;
     inner.workspace.refresh().await?;
     let path = inner.workspace.canvas().path();
     let path = path.ok_or_else(|| ApiError::new(Code::NotFound, "no file is open in the canvas"))?;
     check_outside_git(inner, path.as_str()).await?;
-    inner.workspace.user_edit(path.as_str(), Some(&content), base.as_deref()).await?;
+    inner.saving(save).user_edit(path.as_str(), Some(&content), base.as_deref()).await?;
     inner.settle("user_edit").await?;
     inner.canvas_event(id, "user_edit").await
 }

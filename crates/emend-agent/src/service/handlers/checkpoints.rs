@@ -6,6 +6,7 @@ use crate::environment::KeptPreview;
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiRequest, ApiResult, body, parameter};
 use crate::service::bodies::{CheckpointList, CheckpointSummary};
+use crate::service::changes::Changes;
 use crate::service::checkpoint_bodies::{
     CheckpointBody, CheckpointFileBody, CheckpointHunkBody, Diff3Body, OtherFileBody, RollbackBody, RollbackModeName,
     RollbackReply, RolledBackFileBody,
@@ -19,12 +20,13 @@ use crate::workspace::{RollbackMode, RollbackRequest};
 pub(super) async fn list(inner: &Inner, request: &ApiRequest) -> ApiResult<CheckpointList> {
     let jobs = match parameter(request, "session_id") {
         Some(id) => {
-            inner.session(id).await?;
-            inner.store.jobs(id).await?
+            let purged = inner.session(id).await?.purged.into_iter().map(|job| job.job(id));
+            purged.chain(inner.store.jobs(id).await?).collect()
         }
         None => {
             let runs: Vec<u64> = inner.workspace.runs().iter().map(|run| run.run_id).collect();
-            let mut jobs = inner.store.jobs_of_runs(&runs).await?;
+            let mut jobs = inner.purged_jobs().await?;
+            jobs.extend(inner.store.jobs_of_runs(&runs).await?);
             jobs.sort_by_key(|job| job.created_at);
             jobs
         }
@@ -54,8 +56,36 @@ impl Inner {
     async fn job_of_checkpoint(&self, id: &str) -> ApiResult<JobRecord> {
         let unknown = || ApiError::unknown("checkpoint", id);
         let job_id = format!("job_{}", id.strip_prefix("cp_").ok_or_else(unknown)?);
-        let job = self.store.job(&job_id).await?.filter(|job| job.checkpoint_id.is_some());
-        job.ok_or_else(unknown)
+        match self.store.job(&job_id).await? {
+            Some(job) => Some(job).filter(|job| job.checkpoint_id.is_some()),
+            None => self.purged_jobs().await?.into_iter().find(|job| job.job_id == job_id),
+        }
+        .ok_or_else(unknown)
+    }
+
+    /// Changes the session of a job, which may be purged, with an event about its review.
+    async fn tell_rollback(
+        &self,
+        job: &JobRecord,
+        tell: impl FnOnce(&mut SessionRecord, &JobRecord, &mut Changes),
+    ) -> ApiResult<()> {
+        match self.store.job(&job.job_id).await? {
+            Some(_) => {
+                let change = |session: &mut SessionRecord, job: &mut JobRecord, changes: &mut Changes| {
+                    tell(session, job, changes);
+                    Ok(())
+                };
+                self.change_job(&job.job_id, change).await?;
+            }
+            None => {
+                let change = |session: &mut SessionRecord, changes: &mut Changes| {
+                    tell(session, job, changes);
+                    Ok(())
+                };
+                self.change(&job.session_id, change).await?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -132,23 +162,21 @@ pub(super) async fn roll_back(inner: &Inner, id: &str, request: &ApiRequest) -> 
     let files = inner.rolled_back("preview", expected, Vec::new()).files;
     let others = inner.other_files(&asked, save).await?;
     let plan = RollingBack { job_id: job.job_id.clone(), request: wanted, files };
-    inner
-        .change_job(&job.job_id, |session, job, changes| {
-            session.rolling_back = Some(plan);
-            changes.review_event(job, "checkpoint.rollback.started", data);
-            Ok(())
-        })
-        .await?;
+    let begin = |session: &mut SessionRecord, job: &JobRecord, changes: &mut Changes| {
+        session.rolling_back = Some(plan);
+        changes.review_event(job, "checkpoint.rollback.started", data);
+    };
+    inner.tell_rollback(&job, begin).await?;
     match inner.saving(save).rollback(&asked).await {
         Ok(effect) => {
             let has_conflicts = effect.files.iter().any(|file| !file.conflicts.is_empty());
             let reply = inner.rolled_back(if has_conflicts { "conflict" } else { "completed" }, effect, others);
-            inner.end_rollback(&job.job_id, Ok(&reply.files), &deciding).await?;
+            inner.end_rollback(&job, Ok(&reply.files), &deciding).await?;
             Ok(reply)
         }
         Err(error) => {
             let error = ApiError::from(error);
-            inner.end_rollback(&job.job_id, Err(&error), &deciding).await?;
+            inner.end_rollback(&job, Err(&error), &deciding).await?;
             Err(error)
         }
     }
@@ -182,7 +210,7 @@ impl Inner {
     /// Settles the jobs after a rollback, and stores its end.
     async fn end_rollback(
         &self,
-        job_id: &str,
+        job: &JobRecord,
         outcome: Result<&Vec<RolledBackFileBody>, &ApiError>,
         deciding: &Deciding<'_>,
     ) -> ApiResult<()> {
@@ -190,9 +218,9 @@ impl Inner {
             self.reopen("rollback").await?;
             self.settle_decision(deciding, "rollback").await?;
         }
-        self.change_job(job_id, |session, job, changes| {
+        self.tell_rollback(job, |session, job, changes| {
             // Another server has told it.
-            let Some(plan) = session.rolling_back.take() else { return Ok(()) };
+            let Some(plan) = session.rolling_back.take() else { return };
             let mut data = json!({ "checkpoint_id": job.checkpoint_id, "mode": plan.request.mode });
             let kind = match outcome {
                 Ok(files) => {
@@ -205,17 +233,15 @@ impl Inner {
                 }
             };
             changes.review_event(job, kind, data);
-            Ok(())
         })
-        .await?;
-        Ok(())
+        .await
     }
 
     /// Tells how a rollback of a former process ended. All files of a rollback change in one step, or none.
     pub(in crate::service) async fn complete_rollback(&self, session: &SessionRecord) -> ApiResult<()> {
         let Some(plan) = &session.rolling_back else { return Ok(()) };
         let deciding = self.begin_decision().await;
-        let job = self.job(&plan.job_id).await?;
+        let job = self.job_of_checkpoint(&plan.job_id.replacen("job_", "cp_", 1)).await?;
         let left = match self.rollback_of(&job, &plan.request).await {
             Ok(asked) => self.workspace.rollback(&asked).await.map_err(ApiError::from),
             Err(error) => Err(error),
@@ -226,9 +252,9 @@ impl Inner {
             n_reverted(&files) > 0 || (n_reverted(&plan.files) == 0 && files == plan.files)
         });
         match is_left {
-            Ok(false) => self.end_rollback(&job.job_id, Ok(&plan.files), &deciding).await,
-            Ok(true) => self.end_rollback(&job.job_id, Err(&interrupted()), &deciding).await,
-            Err(error) => self.end_rollback(&job.job_id, Err(&error), &deciding).await,
+            Ok(false) => self.end_rollback(&job, Ok(&plan.files), &deciding).await,
+            Ok(true) => self.end_rollback(&job, Err(&interrupted()), &deciding).await,
+            Err(error) => self.end_rollback(&job, Err(&error), &deciding).await,
         }
     }
 }

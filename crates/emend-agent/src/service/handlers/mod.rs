@@ -5,6 +5,7 @@ mod canvas;
 mod change_log;
 mod checkpoints;
 mod comments;
+mod files;
 mod follow_ups;
 mod jobs;
 mod review;
@@ -58,6 +59,8 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         Operation::Undo => reply(info, &review::step(inner, false, request).await?),
         Operation::Redo => reply(info, &review::step(inner, true, request).await?),
         Operation::Save => reply(info, &review::save(inner, request).await?),
+        Operation::ListFiles => reply(info, &files::list(inner, request).await?),
+        Operation::SearchFiles => reply(info, &files::search(inner, request).await?),
         Operation::GetBuffer => reply(info, &review::buffer(inner, request).await?),
         Operation::UserEdit => reply(info, &review::user_edit(inner, request).await?),
         Operation::ListFollowUps => reply(info, &follow_ups::list(inner, id).await?),

@@ -22,7 +22,7 @@ pub(super) async fn get(inner: &Inner, request: &ApiRequest) -> ApiResult<Review
         (None, Some(id)) => {
             let session = inner.session(id).await?;
             let jobs = inner.store.jobs(id).await?.into_iter();
-            Some(jobs.flat_map(|job| job.runs).chain(session.canvas_runs).collect())
+            Some(jobs.flat_map(|job| job.runs).chain(session.runs_without_job()).collect())
         }
         (None, None) => None,
     };

@@ -39,6 +39,7 @@ pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         tools: wanted.tools,
         canvas: wanted.canvas,
         model: wanted.model.unwrap_or_else(|| inner.host.default_model()),
+        agent_mode: wanted.agent_mode,
         confirm_before_edits: wanted.confirm_before_edits,
         context_rows: wanted.context_rows,
         budget: wanted.budget,
@@ -106,7 +107,7 @@ pub(super) async fn get(inner: &Inner, id: &str, request: &ApiRequest) -> ApiRes
         None => None,
     };
     let runs = inner.store.jobs(id).await?.into_iter().flat_map(|job| job.runs);
-    let runs: Vec<u64> = runs.chain(session.canvas_runs.iter().copied()).collect();
+    let runs: Vec<u64> = runs.chain(session.runs_without_job()).collect();
     let files = inner.pending_files(&runs);
     let pending_review =
         if files.is_empty() { Value::Null } else { json!({ "files": files, "revision": inner.workspace.revision() }) };
@@ -173,18 +174,24 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
     let creating = inner.creating.lock().await;
     let before = inner.session(id).await?;
     let is_running = inner.is_at_work(&before).await?;
-    let needs_idle = wanted.mode.is_some() || wanted.canvas.is_some() || wanted.status == Some(SessionStatus::Archived);
+    let has_model = wanted.model.is_some() || wanted.agent_mode.is_some();
+    let needs_idle =
+        wanted.mode.is_some() || wanted.canvas.is_some() || has_model || wanted.status == Some(SessionStatus::Archived);
     if is_running && needs_idle {
         return Err(ApiError::new(Code::Busy, "a job runs; wait for it or cancel it"));
     }
     if wanted.status == Some(SessionStatus::Active) && before.status == SessionStatus::Archived {
         inner.check_session_limit().await?;
     }
+    let model = wanted.model.clone().unwrap_or_else(|| before.model.clone());
+    let agent_mode = wanted.agent_mode.or(before.agent_mode);
+    if has_model {
+        inner.check_model(&SessionRecord { model: model.clone(), agent_mode, ..before })?;
+    }
     let lifts_limits = wanted.budget.is_some() || wanted.job_budget.is_some() || wanted.status.is_some();
     let (_, committed) = inner
         .change(id, |session, changes| {
-            let UpdateSession { title, status, mode, canvas, confirm_before_edits, budget, job_budget, context_rows } =
-                wanted;
+            let UpdateSession { title, status, mode, canvas, confirm_before_edits, budget, job_budget, .. } = wanted;
             if let Some(title) = title {
                 session.title = title.trim().to_owned();
             }
@@ -194,7 +201,8 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
             session.confirm_before_edits = confirm_before_edits.unwrap_or(session.confirm_before_edits);
             session.budget = budget.unwrap_or(session.budget);
             session.job_budget = job_budget.unwrap_or(session.job_budget).within(&inner.host.job_budget());
-            if let Some(rows) = context_rows {
+            (session.model, session.agent_mode) = (model, agent_mode);
+            if let Some(rows) = wanted.context_rows {
                 changes.text = of_rows(&rows);
                 session.context_rows = rows;
             }

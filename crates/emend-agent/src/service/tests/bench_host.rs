@@ -121,7 +121,8 @@ impl ServiceHost for OfflineHost {
             let first = Route { provider: Shared::clone(&self.script) as Shared<dyn Provider>, model: None };
             let second = Shared::new(emend_offline::provider(emend_offline::Options::default()));
             let second = Route { provider: second, model: Some(emend_offline::MODEL.to_owned()) };
-            let policy = RouterPolicy { agent_mode: AgentMode::HybridAuto, ..RouterPolicy::default() };
+            let agent_mode = session.agent_mode.map_or(AgentMode::HybridAuto, Into::into);
+            let policy = RouterPolicy { agent_mode, ..RouterPolicy::default() };
             let clock = Shared::new(Counter::default());
             let router = Router::new(Some(first), Some(second), policy, clock).with_observer(routes).with_gate(gate);
             let router = Shared::new(router);

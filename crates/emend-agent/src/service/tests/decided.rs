@@ -233,3 +233,45 @@ fn both_halves_of_a_rename_are_decided_together() {
         assert_eq!((has(&bench), bench.disk("c.md").as_str()), ([false, true], "x\ny\n"));
     });
 }
+
+#[test]
+fn the_checkpoint_of_a_purged_job_stays_and_can_be_rolled_back_to() {
+    covers("service.checkpoints");
+    block_on(async {
+        let limits = ServiceLimits { max_jobs_per_session: 1, ..ServiceLimits::default() };
+        let bench = Bench::with_limits(FILES, limits);
+        let session = bench.session(json!({ "model": "script" })).await;
+        let first = job(&bench, &session, [edit("a.md", "2\n", "two\n")]).await;
+        bench.post("/api/agent/decisions", json!({ "decision": "accept", "all": true })).await;
+        let second = job(&bench, &session, []).await;
+        let third = job(&bench, &session, [edit("b.md", "x\n", "X\n")]).await;
+        for purged in [&first, &second] {
+            assert_eq!(bench.get(&format!("/api/agent/jobs/{purged}")).await.0, 404, "it gave way");
+        }
+        let ids = |list: &Value| -> Vec<Value> {
+            list["checkpoints"].as_array().unwrap().iter().map(|checkpoint| checkpoint["job_id"].clone()).collect()
+        };
+        for query in [String::new(), format!("?session_id={session}")] {
+            let (_, list) = bench.get(&format!("/api/agent/checkpoints{query}")).await;
+            assert_eq!(ids(&list), [json!(first), json!(third)], "{query}");
+        }
+        let path = format!("/api/agent/checkpoints/{}", first.replace("job_", "cp_"));
+        let (code, checkpoint) = bench.get(&path).await;
+        assert_eq!((code, &checkpoint["affected_files"]), (200, &json!(["a.md"])), "{checkpoint}");
+        let (_, texts) = bench.get(&format!("{path}/diff3?file_path=a.md")).await;
+        assert_eq!(texts["checkpoint_base"], "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "{texts}");
+        let (_, before) = bench.get(&format!("/api/agent/sessions/{session}")).await;
+        let request = json!({ "mode": "hard_all", "save": true });
+        let (code, reply) = bench.post(&format!("{path}/rollback"), request).await;
+        assert_eq!((code, &reply["status"]), (200, &json!("completed")), "{reply}");
+        assert_eq!(bench.disk("a.md"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+        let (_, events) = bench.get(&format!("/api/agent/events?after={}", before["seq"])).await;
+        let told = events["events"].as_array().unwrap().iter();
+        let told: Vec<_> =
+            told.filter(|event| event["type"].as_str().unwrap().starts_with("checkpoint.rollback")).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told.iter().all(|event| event["data"]["job_id"] == json!(first)), "{told:?}");
+        bench.post("/api/agent/undo", json!({ "save": true })).await;
+        assert_eq!(bench.disk("a.md"), "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n");
+    });
+}

@@ -4,6 +4,7 @@ mod bench_host;
 mod canvas;
 mod decided;
 mod ended;
+mod files;
 mod held;
 #[cfg(not(target_family = "wasm"))]
 mod host_tests;

@@ -147,11 +147,7 @@ fn apply_is_one_step_that_can_be_undone() {
         assert_eq!(reviewed.bench.disk("a.md"), "1\ntwo\n3\n4\n5\n6\n7\neight\n9\n");
         let kinds = reviewed.bench.kinds(&reviewed.job).await;
         let ends: Vec<&String> = kinds.iter().filter(|kind| kind.starts_with("job.")).skip(2).collect();
-        assert_eq!(
-            ends,
-            ["job.completed", "job.reopened", "job.completed", "job.reopened", "job.completed"],
-            "{kinds:?}"
-        );
+        assert_eq!(ends, ["job.completed", "job.reopened", "job.settled", "job.reopened", "job.settled"], "{kinds:?}");
     });
 }
 

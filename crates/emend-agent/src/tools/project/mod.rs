@@ -16,6 +16,7 @@ mod search;
 use emend_llm::Shared;
 
 pub use limits::ProjectToolLimits;
+pub(crate) use search::{files, search};
 
 use super::ClarifyUser;
 use crate::tool::ToolRegistry;

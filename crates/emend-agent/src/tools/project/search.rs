@@ -15,6 +15,7 @@ use crate::search::glob::GlobPattern;
 use crate::search::{LineMatch, Matcher};
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::tools::arguments::{number_argument, schema, text_argument};
+use crate::workspace::Workspace;
 
 /// Lines shown before and after a line that matches.
 const CONTEXT_LINES: usize = 2;
@@ -73,24 +74,36 @@ impl Tool for SearchProject {
         context: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let query = Query::new(text_argument(arguments, "query"))?;
-            let limit = number_argument(arguments, "limit").unwrap_or(self.0.max_search_results_default);
-            let limit = limit.min(self.0.max_search_results_cap);
+            let query = text_argument(arguments, "query");
+            let limit = number_argument(arguments, "limit");
             let glob = arguments.get("glob").and_then(Value::as_str);
-            let lines_max = self.0.max_search_snippet_lines.max(1);
-            let matcher = query.matcher()?;
-            let found = context.workspace.grep(matcher, ".", glob, CONTEXT_LINES, MATCHES_MAX).await?;
-            let files = files(context, glob).await?;
-            let mut results = ranked(&query, found, &files, lines_max);
-            sort_by(&mut results, |a, b| b.rank.cmp(&a.rank).then_with(|| a.place().cmp(&b.place())));
-            let n_more = results.len().saturating_sub(limit);
-            results.truncate(limit);
-            for result in results.iter_mut().filter(|result| result.lines.is_empty()) {
-                result.lines = head_of(context, &result.path, lines_max.min(HEAD_LINES)).await;
-            }
-            Ok(output(&results, n_more))
+            search(&context.workspace, self.0, query, glob, limit).await
         })
     }
+}
+
+/// Searches the project, for the model and for the user.
+pub(crate) async fn search(
+    workspace: &Workspace,
+    limits: ProjectToolLimits,
+    query: &str,
+    glob: Option<&str>,
+    limit: Option<usize>,
+) -> Result<ToolOutput, ToolError> {
+    let query = Query::new(query)?;
+    let limit = limit.unwrap_or(limits.max_search_results_default).min(limits.max_search_results_cap);
+    let lines_max = limits.max_search_snippet_lines.max(1);
+    let matcher = query.matcher()?;
+    let found = workspace.grep(matcher, ".", glob, CONTEXT_LINES, MATCHES_MAX).await?;
+    let files = files(workspace, glob).await?;
+    let mut results = ranked(&query, found, &files, lines_max);
+    sort_by(&mut results, |a, b| b.rank.cmp(&a.rank).then_with(|| a.place().cmp(&b.place())));
+    let n_more = results.len().saturating_sub(limit);
+    results.truncate(limit);
+    for result in results.iter_mut().filter(|result| result.lines.is_empty()) {
+        result.lines = head_of(workspace, &result.path, lines_max.min(HEAD_LINES)).await;
+    }
+    Ok(output(&results, n_more))
 }
 
 /// The words of a query.
@@ -178,10 +191,10 @@ struct Part {
 }
 
 /// Returns the files of the project that `glob` matches, with their sizes, in order.
-async fn files(context: &ToolContext, glob: Option<&str>) -> Result<Vec<DirEntry>, ToolError> {
+pub(crate) async fn files(workspace: &Workspace, glob: Option<&str>) -> Result<Vec<DirEntry>, ToolError> {
     let glob = glob.map(GlobPattern::new).transpose();
     let glob = glob.map_err(|error| ToolError::new(error.code(), error.to_string()))?;
-    let mut files = context.workspace.glob(".", "**").await?;
+    let mut files = workspace.glob(".", "**").await?;
     files.retain(|file| glob.as_ref().is_none_or(|glob| glob.is_match_or_name(file.path.as_str())));
     Ok(files)
 }
@@ -268,8 +281,8 @@ fn snippets(lines: &[LineMatch], lines_max: usize) -> Vec<std::ops::Range<usize>
 }
 
 /// Returns the first lines of a file; none of a file that is not text.
-async fn head_of(context: &ToolContext, path: &FilePath, n_lines: usize) -> Vec<LineMatch> {
-    let text = context.workspace.text(path.as_str()).await.ok().flatten().unwrap_or_default();
+async fn head_of(workspace: &Workspace, path: &FilePath, n_lines: usize) -> Vec<LineMatch> {
+    let text = workspace.text(path.as_str()).await.ok().flatten().unwrap_or_default();
     let lines = emend_edit::text::lines(&text).take(n_lines).enumerate();
     let shown = |line: &str| -> String {
         emend_edit::text::split_eol(line).0.chars().take(crate::search::SearchLimits::MAX_LINE_BYTES).collect()

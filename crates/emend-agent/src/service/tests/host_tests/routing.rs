@@ -6,6 +6,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::super::Bench;
+use crate::service::Method;
 use crate::session::tests::Answer;
 
 const NOTES: &str = "//- notes.md\none\ntwo\n";
@@ -73,5 +74,44 @@ fn edits_that_can_be_made_stay_with_the_first_model() {
         assert_eq!(choices.len(), 2);
         assert_eq!(state["status"], "awaiting_review", "{state}");
         assert_eq!(visible(&bench).await, "one\nzwei\n");
+    });
+}
+
+#[test]
+fn the_choice_between_the_models_changes_with_the_next_job() {
+    block_on(async {
+        let bench = Bench::new(NOTES);
+        let session = bench.session(json!({ "model": "routed", "agent_mode": "local" })).await;
+        let path = format!("/api/agent/sessions/{session}");
+        let routed_by = |job: String| {
+            let bench = &bench;
+            async move {
+                let (_, events) = bench.get(&format!("/api/agent/jobs/{job}/events")).await;
+                let found = events["events"].as_array().unwrap().iter();
+                let chosen = found.filter(|event| event["type"] == "provider.selected").map(|event| &event["data"]);
+                chosen.map(|data| (data["local"].as_bool().unwrap(), data["reason"].clone())).collect::<Vec<_>>()
+            }
+        };
+        bench.script().push([Answer::Say("local")]);
+        let first = bench.run(&session, "say something").await;
+        bench.work().await;
+        assert_eq!(routed_by(first).await, [(true, json!("mode"))]);
+        let (status, body) = bench.send(Method::Patch, &path, json!({ "agent_mode": "remote" })).await;
+        assert_eq!((status, &body["agent_mode"]), (200, &json!("remote")), "{body}");
+        let second = bench.run(&session, RENAME).await;
+        bench.work().await;
+        let choices = routed_by(second).await;
+        assert!(!choices.is_empty() && choices.iter().all(|choice| *choice == (false, json!("mode"))), "{choices:?}");
+        assert_eq!(visible(&bench).await, "one\nzwei\n", "the second model has the conversation and the files");
+        // A session may also name another model, which must exist.
+        let (status, body) = bench.send(Method::Patch, &path, json!({ "model": "none" })).await;
+        assert_eq!((status, &body["error"]["code"]), (400, &json!("configuration")), "{body}");
+        let (status, body) = bench.send(Method::Patch, &path, json!({ "model": "script" })).await;
+        assert_eq!((status, &body["model"]), (200, &json!("script")), "{body}");
+        bench.script().push([Answer::Say("scripted")]);
+        let third = bench.run(&session, "say something else").await;
+        bench.work().await;
+        let (_, state) = bench.get(&format!("/api/agent/jobs/{third}")).await;
+        assert_eq!(state["answer"], "scripted", "{state}");
     });
 }

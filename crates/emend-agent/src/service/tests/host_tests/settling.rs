@@ -145,7 +145,9 @@ fn a_decision_or_an_undo_killed_at_any_poll_leaves_the_job_in_the_state_of_its_e
                 assert_eq!(status, if is_pending { "awaiting_review" } else { "completed" }, "{at}");
                 let name = if is_pending { "alpha" } else { "omega" };
                 assert_eq!(world.texts(), texts(name, name), "{at}");
-                let n_ends = world.count("job.completed").await - world.count("job.reopened").await;
+                let n_completed = world.count("job.completed").await;
+                assert!(n_completed <= 1, "{at}: {n_completed} terminal events");
+                let n_ends = n_completed + world.count("job.settled").await - world.count("job.reopened").await;
                 assert_eq!(n_ends, usize::from(!is_pending), "{at}");
                 statuses.push(status);
                 if answer.is_some() {
