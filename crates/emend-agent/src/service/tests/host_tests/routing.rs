@@ -98,6 +98,8 @@ fn the_choice_between_the_models_changes_with_the_next_job() {
         assert_eq!(routed_by(first).await, [(true, json!("mode"))]);
         let (status, body) = bench.send(Method::Patch, &path, json!({ "agent_mode": "remote" })).await;
         assert_eq!((status, &body["agent_mode"]), (200, &json!("remote")), "{body}");
+        // The first model would give this answer. It waits for the third job.
+        bench.script().push([Answer::Say("scripted")]);
         let second = bench.run(&session, RENAME).await;
         bench.work().await;
         let choices = routed_by(second).await;
@@ -108,7 +110,6 @@ fn the_choice_between_the_models_changes_with_the_next_job() {
         assert_eq!((status, &body["error"]["code"]), (400, &json!("configuration")), "{body}");
         let (status, body) = bench.send(Method::Patch, &path, json!({ "model": "script" })).await;
         assert_eq!((status, &body["model"]), (200, &json!("script")), "{body}");
-        bench.script().push([Answer::Say("scripted")]);
         let third = bench.run(&session, "say something else").await;
         bench.work().await;
         let (_, state) = bench.get(&format!("/api/agent/jobs/{third}")).await;
