@@ -39,7 +39,89 @@ async function sessions() {
   }));
 }
 
+/** In a page: files of the host that outlive the page. They are no part of the store of a service. */
+function storedFiles() {
+  const read = (path) => localStorage.getItem(`file ${path}`);
+  return {
+    stat: async (path) => {
+      if (path === "") return { kind: "directory" };
+      return read(path) === null ? null : { kind: "file", size: read(path).length };
+    },
+    list: async () =>
+      Object.keys(localStorage)
+        .filter((key) => key.startsWith("file "))
+        .map((key) => ({ name: key.slice(5), kind: "file", size: localStorage[key].length })),
+    read: async (path) => read(path) ?? Promise.reject(Object.assign(new Error("missing"), { code: "ENOENT" })),
+    write: async (path, bytes) => localStorage.setItem(`file ${path}`, new TextDecoder().decode(bytes)),
+    remove: async (path) => localStorage.removeItem(`file ${path}`),
+  };
+}
+
+/** In a page: opens a service over IndexedDB, starts a job and decides on one of its hunks. Leaves the service open. */
+async function reviewHalf() {
+  const { createService } = await import("emend/service");
+  const { indexedDbStore } = await import("emend");
+  const lines = Array.from({ length: 40 }, (_, at) => (at % 20 === 5 ? "colour" : `line ${at}`));
+  localStorage.setItem("file notes.md", `${lines.join("\n")}\n`);
+  const service = await createService({ environment: storedFiles(), store: indexedDbStore() });
+  const { session_id } = await service.request("POST", "/api/agent/sessions", { title: "Kept" });
+  const instruction = "rename colour to color in notes.md";
+  const { job_id } = await service.request("POST", "/api/agent/run", { session_id, instruction });
+  for await (const { type } of service.events({ session: session_id })) if (type === "diff.generated") break;
+  const review = await service.request("GET", "/api/agent/review");
+  const ids = review.files[0].hunks.map((hunk) => hunk.hunk_id);
+  await service.request("POST", "/api/agent/decisions", { decision: "accept", hunk_ids: [ids[0]] });
+  // A second job is at work when the page goes away.
+  const other = await service.request("POST", "/api/agent/sessions", {});
+  await service.request("POST", "/api/agent/run", { session_id: other.session_id, instruction: "rename line to row" });
+  return { session: session_id, job: job_id, ids };
+}
+
+/** In a page: opens the service again. Returns its review, the job, and the file on disk and after the last decision. */
+async function reviewRest({ session, job, ids }) {
+  const { createService } = await import("emend/service");
+  const { indexedDbStore } = await import("emend");
+  const service = await createService({ environment: storedFiles(), store: indexedDbStore() });
+  const state = await service.request("GET", `/api/agent/jobs/${job}`);
+  const review = await service.request("GET", `/api/agent/review?job_id=${job}`);
+  const hunks = review.files.flatMap((file) => file.hunks.map((hunk) => hunk.hunk_id));
+  const { chat, title } = await service.request("GET", `/api/agent/sessions/${session}`);
+  const before = localStorage["file notes.md"];
+  const apply = { session_id: session, job_id: job, accepted_hunk_ids: [ids[1]] };
+  const { status } = await service.request("POST", "/api/agent/apply", apply);
+  const { sessions } = await service.request("GET", "/api/agent/sessions");
+  const jobs = await Promise.all(
+    sessions.map(async (one) => (await service.request("GET", `/api/agent/sessions/${one.session_id}/jobs`)).jobs),
+  );
+  const open = jobs.flat().filter((one) => one.status === "running" || one.status === "queued");
+  const count = (text) => [text.match(/color/g)?.length ?? 0, text.match(/colour/g)?.length ?? 0];
+  const after = localStorage["file notes.md"];
+  await service.close();
+  const texts = { before: count(before), after: count(after) };
+  return { state: state.status, hunks, title, chat: chat[0].text, status, open: open.length, ...texts };
+}
+
 export const tests = {
+  async "a service over IndexedDB goes on with its review after a reload in the middle"({ page }) {
+    await withPages(page, async (page) => {
+      await page.addInitScript(`globalThis.storedFiles = ${storedFiles}`);
+      await page.reload();
+      const left = await page.evaluate(reviewHalf);
+      assert.equal(left.ids.length, 2);
+      await page.reload();
+      assert.deepEqual(await page.evaluate(reviewRest, left), {
+        state: "awaiting_review",
+        hunks: [left.ids[1]],
+        title: "Kept",
+        chat: "rename colour to color in notes.md",
+        status: "completed",
+        open: 0,
+        before: [1, 1],
+        after: [2, 0],
+      });
+    });
+  },
+
   async "a session is saved, resumed after a reload, forked, listed and removed"({ page }) {
     await withPages(page, async (page, open) => {
       const first = await page.evaluate(run, ["create", null, "rename Price to Cost"]);
