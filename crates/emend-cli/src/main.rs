@@ -3,6 +3,7 @@
 
 mod approve;
 mod args;
+mod budget;
 mod chat;
 mod commands;
 #[cfg(unix)]
@@ -41,8 +42,8 @@ use clap::Parser;
 
 use args::{Cli, Command, DbCommand, DebugCommand, RootArgs, ToolsCommand, arranged};
 use commands::{
-    attach, checkpoints, config, database, debug, diff, eval, manual, models, patch, review, rollback, serve, sessions,
-    tools, truncate, undo,
+    attach, attach_sessions, checkpoints, config, database, debug, diff, eval, manual, models, patch, review, rollback,
+    serve, sessions, tools, truncate, undo,
 };
 
 /// A run of many edits takes a tenth to a fifth less time than with the allocator of glibc.
@@ -73,7 +74,12 @@ fn main() -> ExitCode {
         let Some(command) = cli.command else { return chat::chat(cli.session).await };
         match command {
             Command::Run(args) => run::run(args).await,
-            Command::Sessions { command, root, env, json } => {
+            Command::Sessions { command, server: Some(url), token_file, json, .. } => {
+                let command = command.unwrap_or_default();
+                attach_sessions::of_server(command, (&url, token_file.as_deref()), json).await
+            }
+            Command::Sessions { command, root, env, json, .. } => {
+                let command = command.unwrap_or_default();
                 sessions::sessions(command, &started(&RootArgs { root, env })?, json).await
             }
             Command::Serve(args) => serve::serve(*args).await,

@@ -26,14 +26,20 @@ fn options(value: &Value) -> Vec<String> {
     value["options"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Returns the answer for a line: the option with this number, the line itself, or the token for no answer.
-fn chosen(line: &str, options: &[String]) -> String {
+/// Returns the answer for a line: the option with this number, the line itself, or the token for no answer. A number that
+/// no option has is a slip; the error asks for another answer.
+fn chosen(line: &str, options: &[String]) -> Result<String, String> {
     let line = line.trim();
-    let option = line.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));
-    match option {
-        Some(option) => option.clone(),
-        None if line.is_empty() => NO_USER_ANSWER.to_owned(),
-        None => line.to_owned(),
+    let number = line.parse::<usize>().ok();
+    match number.and_then(|number| options.get(number.checked_sub(1)?)) {
+        Some(option) => Ok(option.clone()),
+        None if line.is_empty() => Ok(NO_USER_ANSWER.to_owned()),
+        None if number.is_some() && !options.is_empty() && !options.iter().any(|option| option.trim() == line) => {
+            let range =
+                if options.len() == 1 { "only option 1".to_owned() } else { format!("options 1 to {}", options.len()) };
+            Err(format!("There is no option {line}. Enter the number of an option ({range}), or an answer in words."))
+        }
+        None => Ok(line.to_owned()),
     }
 }
 
@@ -64,16 +70,16 @@ impl ModelQuestion {
         !self.has_fields() || !self.options.is_empty()
     }
 
-    /// Returns the answer for a line that the user entered.
-    pub(crate) fn answer(&self, line: &str) -> String {
+    /// Returns the answer for a line that the user entered, or a text that asks for another one.
+    pub(crate) fn answer(&self, line: &str) -> Result<String, String> {
         chosen(line, &self.options)
     }
 }
 
 impl AnswerField {
-    /// Returns the part of the answer for a line that the user entered.
-    pub(crate) fn answer(&self, line: &str) -> String {
-        format!("{}: {}", self.name, chosen(line, &self.options))
+    /// Returns the part of the answer for a line that the user entered, or a text that asks for another one.
+    pub(crate) fn answer(&self, line: &str) -> Result<String, String> {
+        Ok(format!("{}: {}", self.name, chosen(line, &self.options)?))
     }
 
     /// Returns the text that asks for the value.
@@ -94,12 +100,18 @@ mod tests {
         let question = ModelQuestion::of(&json!({"question": "Which?", "options": ["left", "right"]})).unwrap();
         #[track_caller]
         fn check(question: &ModelQuestion, line: &str, expected: &str) {
-            assert_eq!(question.answer(line), expected);
+            assert_eq!(question.answer(line).as_deref(), Ok(expected));
         }
         check(&question, "2", "right");
         check(&question, " 1 ", "left");
-        check(&question, "3", "3");
-        check(&question, "0", "0");
+        for slip in ["3", "0", "9", "00"] {
+            let asked_again = question.answer(slip).unwrap_err();
+            assert!(asked_again.contains("options 1 to 2"), "{asked_again}");
+        }
+        let numbers = ModelQuestion::of(&json!({"question": "How many?", "options": ["8", "16"]})).unwrap();
+        check(&numbers, "16", "16");
+        check(&numbers, "1", "8");
+        check(&ModelQuestion::of(&json!({"question": "How many?"})).unwrap(), "9", "9");
         check(&question, "straight on", "straight on");
         check(&question, "", "no_user_answer");
         check(&question, "  ", "no_user_answer");

@@ -50,6 +50,7 @@ pub(crate) enum Command {
     /// List, show or delete saved conversations.
     ///
     /// Emend saves every conversation and every `emend run` as a session of the project, outside the project directory.
+    /// With --server, these are the sessions of a server, which accept jobs until they are archived.
     Sessions {
         #[command(subcommand)]
         command: Option<SessionsCommand>,
@@ -59,6 +60,12 @@ pub(crate) enum Command {
         /// Place of the project elsewhere, for example `ssh:HOST:DIR`; see docs/how-to/remote.md.
         #[arg(long, value_name = "PLACE", global = true)]
         env: Option<String>,
+        /// Address of a server: its sessions instead of those of the project. `emend serve` prints it.
+        #[arg(long, value_name = "URL", global = true)]
+        server: Option<String>,
+        /// With --server: file with the token. Without it the token is in the URL or in EMEND_TOKEN.
+        #[arg(long, value_name = "FILE", requires = "server", global = true)]
+        token_file: Option<PathBuf>,
         /// Print JSON instead of text.
         #[arg(long, global = true)]
         json: bool,
@@ -267,6 +274,12 @@ pub(crate) enum SessionsCommand {
         #[arg(value_name = "ID", value_parser = session_id)]
         id: String,
     },
+}
+
+impl Default for SessionsCommand {
+    fn default() -> Self {
+        Self::List { search: None, archived: false }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ pub(super) const NAMES: [(&str, &str, &str); 14] = [
         "/serve",
         "[lan|ADDRESS]",
         "let browsers and other terminals of this computer join this conversation, until you leave; with `lan`, also \
-         phones and computers of the local network",
+         phones and computers of the local network. If too many sessions are active, `/serve archive ID` archives one",
     ),
     ("/clear", "", "start a new conversation; this one stays saved"),
     ("/exit", "", "quit; Ctrl-D does the same"),

@@ -250,9 +250,18 @@ impl Chat {
                 self.screen.print(&[String::new()])?;
                 continue;
             }
-            let answer =
-                question.take().filter(|question| !question.has_fields()).map(|question| question.answer(text));
-            let ended = self.run(answer.as_deref().unwrap_or(text), questions, trace).await?;
+            let answer = match &question {
+                Some(asked) if !asked.has_fields() => asked.answer(text),
+                _ => Ok(text.to_owned()),
+            };
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(again) => {
+                    self.screen.say(0, &again, style::YELLOW)?;
+                    continue;
+                }
+            };
+            let ended = self.run(&answer, questions, trace).await?;
             if ended.leaves || signals::exit_status().is_some() {
                 return Ok(None);
             }

@@ -12,7 +12,8 @@ use emend_llm::{Shared, list_models};
 use super::command_list::NAMES;
 use super::rewind::rewind;
 use super::state::Chat;
-use crate::commands::{checkpoints, review, serve, undo};
+use crate::commands::serve::{self, Prepared};
+use crate::commands::{checkpoints, review, undo};
 use crate::failure::Failure;
 use crate::saved_sessions::{age, find, short};
 use crate::session_notes::SessionNotes;
@@ -59,7 +60,13 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
         "/compact" => compact(chat).await?,
         "/resume" => resume(chat, rest).await?,
         "/clear" => clear(chat)?,
-        "/serve" => return Ok(Next::Serve(serve::address_of(rest)?)),
+        "/serve" => {
+            let id = chat.setup.session.id();
+            match serve::prepare(&chat.setup.project, &chat.setup.settings, id, rest).await? {
+                Prepared::Address(host) => return Ok(Next::Serve(host)),
+                Prepared::Archived(line) => chat.screen.print(&[line])?,
+            }
+        }
         "/exit" | "/quit" => return Ok(Next::Quit),
         unknown => {
             let near = closest(unknown, NAMES.map(|(name, ..)| name), 1);

@@ -1,6 +1,5 @@
 //! `emend attach`: joins a session of a server, shows its conversation and events, and sends messages and answers.
 
-use std::collections::BTreeSet;
 use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,21 +8,22 @@ use std::thread;
 use emend_agent::approval::{Approval, ApprovalRequest};
 use emend_agent::error_code::Code;
 use emend_agent::service::api::parse_query;
+use emend_agent::tools::NO_USER_ANSWER;
 use emend_llm::CancelToken;
 use futures::StreamExt as _;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use serde_json::{Value, json};
 
-use super::attach_client::Client;
-use super::attach_output::LiveOutput;
+use super::attach_client::{Client, LOST, RESTORED};
+use super::attach_output::{LiveOutput, MessageText};
 use super::attach_question::OpenQuestion;
+use super::attach_review::SeenHunk;
 use crate::approve::{PROMPT, approval, prompt, question};
 use crate::args::AttachArgs;
 use crate::failure::Failure;
 use crate::signals::CancelOnSignal;
 use crate::terminal::is_command;
-use crate::text_diff::place;
-use crate::visible::{self, visible, visible_lines};
+use crate::visible::{self, visible_lines};
 use crate::wrap::folded;
 
 const HELP: &str = "\
@@ -43,25 +43,20 @@ Other commands:
   /save       write files with unsaved edits of an editor to the disk
   /queue      list the texts that wait; /queue edit N TEXT, /queue drop N, /queue send N
   /status     show what the session has used, its budgets, and unsaved files
+  /mode [ask|review|direct]
+              show or set how edits reach the disk: ask before each, review at the end, or directly with /undo
+  /budget [tokens N|cost USD|time TIME|none]
+              show or set the limits of all jobs of the session together; /budget job ... those of each job
   /cancel     cancel the running job, as Ctrl-C does
-  /sessions   list the sessions of the server
+  /sessions [active|archived|all] [TEXT]
+              list the active sessions of the server, or those with another status or with a text
+  /archive, /unarchive [NUMBER|ID]
+              archive this session, or one of the list, or make it active again
   /quit       detach; the job goes on";
 
 /// The commands that take no argument.
-const WITHOUT_ARGUMENT: [&str; 12] = [
-    "/help",
-    "/quit",
-    "/exit",
-    "/sessions",
-    "/cancel",
-    "/allow",
-    "/always",
-    "/review",
-    "/undo",
-    "/redo",
-    "/save",
-    "/status",
-];
+const WITHOUT_ARGUMENT: [&str; 11] =
+    ["/help", "/quit", "/exit", "/cancel", "/allow", "/always", "/review", "/undo", "/redo", "/save", "/status"];
 
 pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode, Failure> {
     join(&args).await?;
@@ -71,9 +66,7 @@ pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode, Failure> {
 
 /// Joins a session until the user leaves.
 pub(super) async fn join(args: &AttachArgs) -> Result<(), Failure> {
-    let (base, in_url) = split(&args.url)?;
-    let token = token(args.token_file.as_deref(), in_url)?;
-    let client = Client::new(&base, &token);
+    let client = connect(&args.url, args.token_file.as_deref())?;
     let mut seat = Seat::take(&client, args).await?;
     let mut lines = read_lines();
     let mut events = client.events(seat.seq);
@@ -92,10 +85,20 @@ pub(super) async fn join(args: &AttachArgs) -> Result<(), Failure> {
             Ok(true) => {}
             Ok(false) => break,
             // The service refused one request; the conversation goes on.
-            Err(failure) => writeln!(visible::stderr(), "{}", failure.line())?,
+            Err(failure) => {
+                let mut stderr = visible::stderr();
+                writeln!(stderr, "{}", failure.line())?;
+                failure.suggestions.iter().try_for_each(|suggestion| writeln!(stderr, "  try: {suggestion}"))?;
+            }
         }
     }
     Ok(())
+}
+
+/// Returns a client of the server at an address. The token is in a file, in the address or in the environment.
+pub(super) fn connect(url: &str, token_file: Option<&Path>) -> Result<Client, Failure> {
+    let (base, in_url) = split(url)?;
+    Ok(Client::new(&base, &token(token_file, in_url)?))
 }
 
 /// Returns the address without query, and the token of the query.
@@ -135,17 +138,15 @@ fn read_lines() -> UnboundedReceiver<String> {
     lines
 }
 
-/// A hunk that `/review` has shown.
-struct SeenHunk {
-    id: String,
-    path: String,
-    is_decided: bool,
-}
+/// Messages of the conversation that are shown to a terminal that joins.
+const MESSAGES_MAX: usize = 40;
 
 /// A place in a session.
 pub(super) struct Seat<'a> {
     pub(super) client: &'a Client,
     pub(super) session: String,
+    /// How edits reach the disk.
+    pub(super) mode: String,
     /// Number of the last event of the snapshot.
     seq: u64,
     /// The job that runs, if any.
@@ -154,17 +155,21 @@ pub(super) struct Seat<'a> {
     /// Ids of the tool calls that wait for approval.
     approvals: Vec<String>,
     /// The hunks that the user has seen by `/review`, in the order of their numbers.
-    seen: Vec<SeenHunk>,
+    pub(super) seen: Vec<SeenHunk>,
+    /// Workspace revision of the last decision, undo or redo of this terminal.
+    pub(super) own_revision: u64,
+    /// Ids of the sessions of the last list, in the order of their numbers.
+    pub(super) listed: Vec<String>,
     /// Whether the last output was a part of a line.
     in_line: bool,
     output: LiveOutput,
+    message: MessageText,
 }
 
 impl<'a> Seat<'a> {
     async fn take(client: &'a Client, args: &AttachArgs) -> Result<Self, Failure> {
-        let list = client.get("/api/agent/sessions?limit=20&status=active").await?;
-        print_sessions(&list)?;
-        let newest = list["sessions"][0]["session_id"].as_str().map(str::to_owned);
+        let newest = client.get("/api/agent/sessions?limit=1&status=active").await?;
+        let newest = newest["sessions"][0]["session_id"].as_str().map(str::to_owned);
         let known = args.session.clone().or(newest).filter(|_| !args.new);
         let session = match known {
             Some(id) => id,
@@ -177,22 +182,32 @@ impl<'a> Seat<'a> {
         let mut seat = Self {
             client,
             session,
+            mode: word(&snapshot["mode"]).to_owned(),
             seq: snapshot["seq"].as_u64().unwrap_or_default(),
             job: None,
             question: None,
             approvals: Vec::new(),
             seen: Vec::new(),
+            own_revision: 0,
+            listed: Vec::new(),
             in_line: false,
             output: LiveOutput::default(),
+            message: MessageText::default(),
         };
+        seat.sessions("active").await?;
         seat.print(&format!(
             "session {} ({} mode)\n/help lists the commands\n",
             seat.session,
             word(&snapshot["mode"])
         ))?;
         let chat = snapshot["chat"].as_array().into_iter().flatten();
-        for message in chat.filter(|message| message["role"] != "tool" && message["text"] != "") {
-            let mark = if message["role"] == "user" { "> " } else { "" };
+        let chat: Vec<&Value> = chat.filter(|message| message["role"] != "tool" && message["text"] != "").collect();
+        let n_earlier = chat.len().saturating_sub(MESSAGES_MAX);
+        if n_earlier > 0 {
+            seat.print(&format!("… {n_earlier} earlier messages; emend sessions show has all\n"))?;
+        }
+        for message in chat.into_iter().skip(n_earlier) {
+            let mark = if message["role"] == "assistant" { "" } else { "> " };
             seat.print(&format!("{mark}{}\n", word(&message["text"])))?;
         }
         seat.join_job(&snapshot["job"])?;
@@ -221,16 +236,37 @@ impl<'a> Seat<'a> {
         if kind == "resync_required" {
             return self.print("some events are no longer kept; attach again to see the whole conversation\n");
         }
+        if kind == LOST {
+            return self.print_lines("(the server cannot be reached; this terminal tries again)\n");
+        }
+        if kind == RESTORED {
+            return self.print_lines("(the server is reached again)\n");
+        }
         if message["session_id"] != self.session.as_str() {
             return Ok(());
         }
         match kind {
             "job.started" => {
                 self.job = message["job_id"].as_str().map(str::to_owned);
-                self.print(&format!("> {}\n", word(&data["instruction"])))
+                self.print_lines(&format!("> {}\n", word(&data["instruction"])))
             }
-            "message.delta" => self.print(word(&data["delta"])),
-            "message.completed" => self.end_line(),
+            "job.resumed" => {
+                self.message.begin_again();
+                Ok(())
+            }
+            "message.started" => {
+                self.message.begin();
+                Ok(())
+            }
+            "message.delta" => {
+                let text = self.message.push(word(&data["delta"]));
+                if text.is_empty() { Ok(()) } else { self.print(&text) }
+            }
+            "message.completed" => {
+                self.message = MessageText::default();
+                self.end_line()
+            }
+            "message.steered" => self.print_lines(&format!("> {}\n", word(&data["text"]))),
             "tool.call.requested" => self.print(&format!("· {} {}\n", word(&data["tool"]), data["arguments"])),
             "tool.call.output" => {
                 let lines = self.output.push(word(&data["tool_call_id"]), word(&data["delta"]));
@@ -246,13 +282,16 @@ impl<'a> Seat<'a> {
             "clarification.requested" => self.ask(data),
             "clarification.received" => {
                 self.question = None;
-                Ok(())
+                self.print_lines(&answered(word(&data["answer"])))
             }
             "approval.requested" => self.ask_approval(data),
             "approval.resolved" => {
                 self.approvals.retain(|id| data["tool_call_id"] != id.as_str());
-                Ok(())
+                self.print_lines(&resolved(data))
             }
+            "review.updated" => self.show_review(data),
+            "session.updated" => self.show_session(data),
+            "session.rewound" => self.print_lines("(the session went back to before a job; /rewind undo undoes it)\n"),
             "diff.generated" => {
                 self.job = None;
                 let files: Vec<&str> = data["files"].as_array().into_iter().flatten().map(word).collect();
@@ -282,7 +321,34 @@ impl<'a> Seat<'a> {
         }
     }
 
+    /// Shows a decision on changes of another client. What this terminal has shown before is out of date then.
+    fn show_review(&mut self, data: &Value) -> Result<(), Failure> {
+        let Some(what) = data["by"].as_str().and_then(review_change) else { return Ok(()) };
+        if data["revision"].as_u64().is_some_and(|revision| revision <= self.own_revision) {
+            return Ok(());
+        }
+        self.seen.clear();
+        self.print_lines(&format!("(elsewhere, {what}; /review shows what waits)\n"))
+    }
+
+    /// Shows a change of the session by another client.
+    fn show_session(&mut self, data: &Value) -> Result<(), Failure> {
+        let mode = word(&data["mode"]);
+        if data["status"] == "archived" {
+            self.print_lines("(the session is archived)\n")?;
+        }
+        if mode.is_empty() || mode == self.mode {
+            return Ok(());
+        }
+        self.mode = mode.to_owned();
+        self.print_lines(&format!("(the session is in {mode} mode now)\n"))
+    }
+
     fn ask_approval(&mut self, approval: &Value) -> Result<(), Failure> {
+        // A job that goes on after a restart asks again.
+        if self.approvals.iter().any(|id| approval["tool_call_id"] == id.as_str()) {
+            return Ok(());
+        }
         self.approvals.extend(approval["tool_call_id"].as_str().map(str::to_owned));
         let request = ApprovalRequest {
             call_id: word(&approval["tool_call_id"]).to_owned(),
@@ -292,55 +358,6 @@ impl<'a> Seat<'a> {
         };
         self.end_line()?;
         self.print(&format!("{}\n{}\n", question(&request), prompt(&request)))
-    }
-
-    /// Shows the pending hunks of the session.
-    async fn review(&mut self) -> Result<(), Failure> {
-        let review = self.client.get(&format!("/api/agent/review?session_id={}", self.session)).await?;
-        self.seen.clear();
-        let mut text = String::new();
-        for file in review["files"].as_array().into_iter().flatten() {
-            let (path, operation) = (word(&file["file_path"]), word(&file["operation"]));
-            text += &format!("{path} ({operation}, +{} -{})\n", file["added"], file["removed"]);
-            for hunk in file["hunks"].as_array().into_iter().flatten() {
-                let id = word(&hunk["hunk_id"]).to_owned();
-                self.seen.push(SeenHunk { id, path: path.to_owned(), is_decided: false });
-                let number = |name: &str| hunk[name].as_u64().unwrap_or_default() as usize;
-                let (old, new) = (number("old_start"), number("new_start"));
-                let place = place((old, number("old_lines")), (new, number("new_lines")));
-                text += &format!("{place} change {}\n", self.seen.len());
-                text.extend(hunk["lines"].as_array().into_iter().flatten().map(diff_line));
-            }
-        }
-        match self.seen.is_empty() {
-            true => self.print("no change waits for review\n"),
-            false => {
-                let help = "/accept or /reject decides on all of them, /accept NUMBER or FILE on one";
-                self.print(&format!("{text}{help}\n"))
-            }
-        }
-    }
-
-    /// Decides on the hunks that the user has seen: on all, or on those of the numbers and files in `named`.
-    async fn settle(&mut self, decision: &str, named: &str) -> Result<(), Failure> {
-        if self.seen.iter().all(|hunk| hunk.is_decided) {
-            return self.print("/review shows the changes first\n");
-        }
-        let chosen = match chosen(&self.seen, named) {
-            Ok(chosen) => chosen,
-            Err(wrong) => return self.print(&format!("{wrong}; nothing was decided\n")),
-        };
-        let ids: Vec<&str> = chosen.iter().filter_map(|&at| Some(self.seen.get(at)?.id.as_str())).collect();
-        self.client.post("/api/agent/decisions", json!({ "decision": decision, "hunk_ids": ids })).await?;
-        for &at in &chosen {
-            if let Some(hunk) = self.seen.get_mut(at) {
-                hunk.is_decided = true;
-            }
-        }
-        let n_left = self.seen.iter().filter(|hunk| !hunk.is_decided).count();
-        let changes = |n: usize| if n == 1 { "1 change".to_owned() } else { format!("{n} changes") };
-        let left = if n_left == 0 { String::new() } else { format!("; {} left", changes(n_left)) };
-        self.print(&format!("{decision}ed {}{left}\n", changes(chosen.len())))
     }
 
     /// Carries out a line of the user. Returns whether the user stays.
@@ -355,7 +372,11 @@ impl<'a> Seat<'a> {
             "" => {}
             "/quit" | "/exit" => return Ok(false),
             "/help" => self.print(&format!("{HELP}\n"))?,
-            "/sessions" => print_sessions(&self.client.get("/api/agent/sessions?limit=20").await?)?,
+            "/sessions" => self.sessions(rest).await?,
+            "/archive" => self.archive(rest, true).await?,
+            "/unarchive" => self.archive(rest, false).await?,
+            "/mode" => self.choose_mode(rest).await?,
+            "/budget" => self.budget(rest).await?,
             "/cancel" => drop(self.cancel().await?),
             "/allow" => self.decide("allow", None).await?,
             "/always" => self.decide("allow_always", None).await?,
@@ -397,9 +418,9 @@ impl<'a> Seat<'a> {
     async fn send(&mut self, line: &str) -> Result<(), Failure> {
         match (&self.job, &mut self.question) {
             (Some(job), Some(question)) => {
-                let Some(answer) = question.take(line) else {
-                    let prompt = question.prompt();
-                    return self.print(&prompt);
+                let answer = match question.take(line) {
+                    Ok(answer) => answer,
+                    Err(asked) => return self.print(&asked),
                 };
                 let body = json!({ "question_id": question.id, "answer": answer });
                 self.client.post(&format!("/api/agent/jobs/{job}/clarify"), body).await?;
@@ -444,12 +465,12 @@ impl<'a> Seat<'a> {
         Ok(is_cancelled)
     }
 
-    fn end_line(&mut self) -> Result<(), Failure> {
+    pub(super) fn end_line(&mut self) -> Result<(), Failure> {
         if self.in_line { self.print("\n") } else { Ok(()) }
     }
 
     /// Prints whole lines, if there are any.
-    fn print_lines(&mut self, lines: &str) -> Result<(), Failure> {
+    pub(super) fn print_lines(&mut self, lines: &str) -> Result<(), Failure> {
         if lines.is_empty() {
             return Ok(());
         }
@@ -471,50 +492,36 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// Returns the indexes of undecided hunks that numbers and files name; all if none is named.
-fn chosen(seen: &[SeenHunk], named: &str) -> Result<Vec<usize>, String> {
-    let open = || seen.iter().enumerate().filter(|(_, hunk)| !hunk.is_decided);
-    if named.is_empty() {
-        return Ok(open().map(|(at, _)| at).collect());
-    }
-    let mut chosen = BTreeSet::new();
-    let mut take = |name: &str| {
-        let number = name.parse::<usize>().ok();
-        let of_name = |(at, hunk): &(usize, &SeenHunk)| number.map_or(hunk.path == name, |number| number == at + 1);
-        let n_before = chosen.len();
-        chosen.extend(open().filter(of_name).map(|(at, _)| at));
-        chosen.len() > n_before
-    };
-    // A path may contain spaces.
-    if !take(named) {
-        for name in named.split_whitespace() {
-            if !take(name) {
-                return Err(format!("{name:?} is neither the number nor the file of a change that /review has shown"));
-            }
-        }
-    }
-    Ok(chosen.into_iter().collect())
+/// Returns the line about the answer to a question.
+fn answered(answer: &str) -> String {
+    let answer = if answer == NO_USER_ANSWER { "(skipped)" } else { answer };
+    answer.lines().map(|line| format!("  answered: {line}\n")).collect()
 }
 
-fn print_sessions(list: &Value) -> Result<(), Failure> {
-    let mut stdout = visible::listing();
-    for session in list["sessions"].as_array().into_iter().flatten() {
-        let title = session["title"].as_str().filter(|title| !title.is_empty()).unwrap_or("(no title)");
-        // Titles come from clients and are one line, on a terminal and in a pipe.
-        let title = visible(title);
-        writeln!(stdout, "{}  {}  {title}", word(&session["session_id"]), word(&session["updated_at"]))?;
+/// Returns the line about a decision on a tool call.
+fn resolved(data: &Value) -> String {
+    let reason = data["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
+    match word(&data["decision"]) {
+        "allowed" => "  allowed\n".to_owned(),
+        "allowed_always" => "  allowed, and always from now on\n".to_owned(),
+        "denied" => format!("  refused{reason}\n"),
+        // The job was cancelled, which has a line of its own.
+        _ => String::new(),
     }
-    Ok(())
 }
 
-/// Returns a line of a hunk as in a diff.
-fn diff_line(line: &Value) -> String {
-    let mark = match word(&line["kind"]) {
-        "added" => '+',
-        "removed" => '-',
-        _ => ' ',
-    };
-    format!("{mark}{}\n", word(&line["text"]).trim_end_matches(['\r', '\n']))
+/// Returns the words about a change of the review; `None` for one that is no decision.
+fn review_change(by: &str) -> Option<&'static str> {
+    Some(match by {
+        "decision" => "changes were accepted or rejected",
+        "apply" => "changes were applied",
+        "undo" => "an edit or a decision was undone",
+        "redo" => "an edit or a decision was redone",
+        "edit_hunk" => "a change was edited",
+        "split" => "a change was split",
+        "rollback" => "a job was rolled back",
+        _ => return None,
+    })
 }
 
 /// Returns a text of JSON, empty for other values.
@@ -525,25 +532,6 @@ pub(super) fn word(value: &Value) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn changes_are_named_by_number_and_file() {
-        let hunk = |path: &str, is_decided| SeenHunk { id: String::new(), path: path.to_owned(), is_decided };
-        let seen = [hunk("a b.txt", false), hunk("c.txt", true), hunk("c.txt", false), hunk("3", false)];
-        for (named, expected) in [
-            ("", vec![0, 2, 3]),
-            ("1", vec![0]),
-            ("3 1", vec![0, 2]),
-            ("a b.txt", vec![0]),
-            ("c.txt 1", vec![0, 2]),
-            ("3", vec![2]),
-        ] {
-            assert_eq!(chosen(&seen, named).as_deref(), Ok(expected.as_slice()), "{named:?}");
-        }
-        for named in ["foo", "0", "2", "5", "1 foo", "-1"] {
-            assert!(chosen(&seen, named).is_err(), "{named:?}");
-        }
-    }
 
     #[test]
     fn the_token_is_taken_out_of_the_address() {

@@ -9,6 +9,7 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::visible::visible;
 
 /// Time without data after which a stream is taken for dead. Heartbeats come more often.
 const SILENCE_MS: u64 = 30_000;
@@ -25,6 +26,13 @@ pub(super) struct Client {
     base: String,
     token: String,
     transport: ReqwestTransport,
+}
+
+/// Returns a text as a part of a query.
+pub(super) fn encoded(text: &str) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
+    let byte = |byte: u8| if is_plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(byte).collect()
 }
 
 impl Client {
@@ -58,7 +66,7 @@ impl Client {
         })?;
         match response.status {
             200..=299 => Ok(reply),
-            _ => Err(failure_of(&reply)),
+            _ => Err(failure_of(&reply, &self.base)),
         }
     }
 
@@ -80,7 +88,7 @@ impl Client {
 
     /// Returns the reader of all events after a number.
     pub(super) fn events(&self, after: u64) -> Events<'_> {
-        Events { client: self, after, open: None, buffer: Vec::new() }
+        Events { client: self, after, open: None, buffer: Vec::new(), is_lost: false }
     }
 }
 
@@ -88,11 +96,26 @@ fn unreachable(error: TransportError) -> Failure {
     Failure::new(Code::Network, error.to_string())
 }
 
-fn failure_of(reply: &Value) -> Failure {
+/// Returns the failure that a reply of the server at `base` describes. Sessions to close become commands that archive them.
+fn failure_of(reply: &Value, base: &str) -> Failure {
     let error = &reply["error"];
     let code = error["code"].as_str().and_then(Code::from_name).unwrap_or(Code::Internal);
-    Failure::new(code, error["message"].as_str().unwrap_or("the server refused the request"))
+    let mut failure = Failure::new(code, error["message"].as_str().unwrap_or("the server refused the request"));
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    failure.suggestions = list(&error["suggestions"]).iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    failure.suggestions.extend(list(&error["data"]["close"]).iter().filter_map(|session| {
+        let id = session["session_id"].as_str()?;
+        let title = session["title"].as_str().filter(|title| !title.is_empty()).unwrap_or("no title");
+        Some(format!("emend sessions archive {id} --server {base}   ({})", visible(title)))
+    }));
+    failure
 }
+
+/// Type of the message that the server cannot be reached. It is not from the server.
+pub(super) const LOST: &str = "connection.lost";
+
+/// Type of the message that the server is reached again.
+pub(super) const RESTORED: &str = "connection.restored";
 
 /// The events of all sessions. A lost connection is opened again after the last event.
 pub(super) struct Events<'a> {
@@ -100,10 +123,15 @@ pub(super) struct Events<'a> {
     after: u64,
     open: Option<BoxStream<'static, Result<Vec<u8>, TransportError>>>,
     buffer: Vec<u8>,
+    /// Whether [`LOST`] was the last notice.
+    is_lost: bool,
 }
 
 impl Events<'_> {
-    /// Waits for the next message: an event, or another message of the stream. May be dropped while it waits.
+    /// Waits for the next message: an event, another message of the stream, or a notice about the connection. May be
+    /// dropped while it waits.
+    ///
+    /// A connection that is open again at once causes no notice, since no event is missing.
     ///
     /// # Errors
     ///
@@ -114,7 +142,14 @@ impl Events<'_> {
                 return Ok(message);
             }
             let Some(body) = &mut self.open else {
-                self.connect().await?;
+                let is_open = self.connect().await?;
+                if is_open == self.is_lost {
+                    self.is_lost = !is_open;
+                    return Ok(json!({ "type": if is_open { RESTORED } else { LOST } }));
+                }
+                if !is_open {
+                    tokio::time::sleep(PAUSE).await;
+                }
                 continue;
             };
             match body.next().await {
@@ -128,22 +163,22 @@ impl Events<'_> {
         }
     }
 
-    async fn connect(&mut self) -> Result<(), Failure> {
+    /// Opens the stream. Returns whether it is open; the server may be away, or have too many streams.
+    async fn connect(&mut self) -> Result<bool, Failure> {
         let path = format!("/api/agent/stream?after={}", self.after);
         match self.client.request("GET", &path, None).await {
-            Ok(response) if response.status == 200 => self.open = Some(response.body),
+            Ok(response) if response.status == 200 => {
+                self.open = Some(response.body);
+                Ok(true)
+            }
             // Too many streams, or a proxy whose server restarts.
-            Ok(response) if response.status == 429 || response.status >= 500 => tokio::time::sleep(PAUSE).await,
+            Ok(response) if response.status == 429 || response.status >= 500 => Ok(false),
             Ok(response) => {
                 let message = format!("the server refuses the stream with status {}", response.status);
-                return Err(Failure::new(Code::PermissionDenied, message));
+                Err(Failure::new(Code::PermissionDenied, message))
             }
-            Err(_) => {
-                tokio::time::sleep(PAUSE).await;
-                return Ok(());
-            }
+            Err(_) => Ok(false),
         }
-        Ok(())
     }
 
     /// Takes the first complete message from the buffer.
@@ -166,6 +201,21 @@ impl Events<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_on_sessions_names_the_commands_that_close_one() {
+        let close = json!([{ "session_id": "s1", "title": "a\n" }, { "session_id": "s2", "title": "" }]);
+        let error =
+            json!({ "code": "limit_reached", "message": "full", "suggestions": ["x"], "data": { "close": close } });
+        let failure = failure_of(&json!({ "error": error }), "http://h");
+        assert_eq!((failure.code, failure.message.as_str()), (Code::LimitReached, "full"));
+        let expected = [
+            "x",
+            "emend sessions archive s1 --server http://h   (a\\n)",
+            "emend sessions archive s2 --server http://h   (no title)",
+        ];
+        assert_eq!(failure.suggestions, expected);
+    }
 
     #[test]
     fn messages_are_taken_when_they_are_complete() {

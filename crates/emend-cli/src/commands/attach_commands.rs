@@ -4,6 +4,7 @@ use emend_agent::error_code::Code;
 use serde_json::{Value, json};
 
 use super::attach::{Seat, word};
+use super::attach_limits::usage_of;
 use crate::failure::Failure;
 
 impl Seat<'_> {
@@ -36,6 +37,7 @@ impl Seat<'_> {
     /// Undoes or redoes the last edit or decision of the user.
     pub(super) async fn step(&mut self, command: &str) -> Result<(), Failure> {
         let review = self.client.post(&format!("/api/agent{command}"), json!({})).await?;
+        self.own_revision = review["revision"].as_u64().unwrap_or_default();
         let n_files = review["files"].as_array().map_or(0, Vec::len);
         self.print(&format!("done; files with changes that wait for review: {n_files}\n"))
     }
@@ -53,7 +55,7 @@ impl Seat<'_> {
 
     /// Shows the use of models with the budgets, and what waits for the user.
     pub(super) async fn status(&mut self) -> Result<(), Failure> {
-        let session = self.client.get(&format!("/api/agent/sessions/{}", self.session)).await?;
+        let session = self.client.get(&self.own_path()).await?;
         let review = self.client.get("/api/agent/review").await?;
         self.print(&status_of(&session, &review))
     }
@@ -70,8 +72,7 @@ fn listed(list: &Value) -> String {
 
 fn status_of(session: &Value, review: &Value) -> String {
     let mut text = format!("{} mode, model {}\n", word(&session["mode"]), word(&session["model"]));
-    text += &usage("session", &session["spent"], &session["budget"]);
-    text += &usage("newest job", &session["job"]["usage"], &session["job_budget"]);
+    text += &usage_of(session);
     let waiting = session["follow_ups"].as_array().map_or(0, Vec::len);
     if waiting > 0 {
         text += &format!("texts in the queue: {waiting}\n");
@@ -81,26 +82,6 @@ fn status_of(session: &Value, review: &Value) -> String {
         text += &format!("unsaved: {}\n", unsaved.join(", "));
     }
     text
-}
-
-/// Returns a line with the use of models, each with its limit if it has one.
-fn usage(name: &str, used: &Value, budget: &Value) -> String {
-    let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
-    let number = |value: &Value| value.as_u64().unwrap_or_default();
-    let tokens = (budget["tokens"].as_u64().unwrap_or_default() > 0).then(|| number(&budget["tokens"]).to_string());
-    let dollars = |value: &Value| format!("${:.4}", value.as_f64().unwrap_or_default());
-    let cost = (budget["cost_usd"].as_f64().unwrap_or_default() > 0.0).then(|| dollars(&budget["cost_usd"]));
-    let seconds = |value: &Value| format!("{:.1} s", number(value) as f64 / 1e3);
-    let time = (number(&budget["duration_ms"]) > 0).then(|| seconds(&budget["duration_ms"]));
-    format!(
-        "{name}: {}{} tokens, {}{}, {}{}\n",
-        number(&used["total_tokens"]),
-        of(tokens),
-        dollars(&used["cost_usd"]),
-        of(cost),
-        seconds(&used["duration_ms"]),
-        of(time)
-    )
 }
 
 #[cfg(test)]

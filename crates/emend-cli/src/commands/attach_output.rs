@@ -65,9 +65,66 @@ impl LiveOutput {
     }
 }
 
+/// The message that the model writes. After a restart of the server it begins anew, and what was shown is not shown again.
+#[derive(Debug, Default)]
+pub(super) struct MessageText {
+    /// The text of the message so far.
+    text: String,
+    /// The text that was shown before the message began anew, as far as it did not come again.
+    shown_before: String,
+}
+
+impl MessageText {
+    /// Begins a message.
+    pub(super) fn begin(&mut self) {
+        self.text.clear();
+    }
+
+    /// Begins the message anew that was interrupted.
+    pub(super) fn begin_again(&mut self) {
+        if self.shown_before.is_empty() {
+            self.shown_before = std::mem::take(&mut self.text);
+        }
+        self.text.clear();
+    }
+
+    /// Takes more text. Returns what to show: nothing of a text that was shown, and the whole text if it differs.
+    pub(super) fn push(&mut self, delta: &str) -> String {
+        self.text += delta;
+        if self.shown_before.is_empty() {
+            return delta.to_owned();
+        }
+        if self.shown_before.starts_with(&self.text) {
+            return String::new();
+        }
+        let before = std::mem::take(&mut self.shown_before);
+        match self.text.strip_prefix(&before) {
+            Some(rest) => rest.to_owned(),
+            None => format!("\n{}", self.text),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_that_begins_anew_is_shown_once() {
+        let mut message = MessageText::default();
+        message.begin();
+        assert_eq!((message.push("The "), message.push("sky")), ("The ".to_owned(), "sky".to_owned()));
+        for _ in 0..2 {
+            message.begin_again();
+            message.begin();
+            assert_eq!(message.push("The s"), "");
+        }
+        assert_eq!((message.push("ky is"), message.push(" blue")), (" is".to_owned(), " blue".to_owned()));
+        message.begin_again();
+        message.begin();
+        assert_eq!((message.push("The"), message.push("re")), (String::new(), "\nThere".to_owned()));
+        assert_eq!(message.push(" it is"), " it is");
+    }
 
     #[test]
     fn complete_lines_are_shown_at_once_and_the_rest_at_the_end() {

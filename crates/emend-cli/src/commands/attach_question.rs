@@ -37,13 +37,16 @@ impl OpenQuestion {
         lines.join("\n") + "\n"
     }
 
-    /// Takes a line of the user. Returns the whole answer once it is complete.
-    pub(super) fn take(&mut self, line: &str) -> Option<String> {
+    /// Takes a line of the user. Returns the whole answer once it is complete, and else the lines that ask for more.
+    pub(super) fn take(&mut self, line: &str) -> Result<String, String> {
         let answer = self.next_field().map_or_else(|| self.question.answer(line), |field| field.answer(line));
-        self.answers.push(answer);
+        self.answers.push(answer.map_err(|again| again + "\n")?);
         let n_wanted = usize::from(self.question.asks_itself()) + self.question.fields.len();
+        if self.answers.len() < n_wanted {
+            return Err(self.prompt());
+        }
         // A refused answer is asked for again.
-        (self.answers.len() >= n_wanted).then(|| std::mem::take(&mut self.answers).join("\n"))
+        Ok(std::mem::take(&mut self.answers).join("\n"))
     }
 }
 
@@ -60,9 +63,9 @@ mod tests {
         ]});
         let mut question = OpenQuestion::of(&data).unwrap();
         assert_eq!(question.prompt(), "? How?\nTone (empty to skip): \n  1. terse\n  2. warm\n");
-        assert_eq!(question.take("2"), None);
-        assert_eq!(question.prompt(), "title (empty to skip): \n");
-        assert_eq!(question.take(""), Some("tone: warm\ntitle: no_user_answer".to_owned()));
+        assert!(question.take("3").is_err_and(|again| again.contains("options 1 to 2") && again.ends_with('\n')));
+        assert_eq!(question.take("2"), Err("title (empty to skip): \n".to_owned()));
+        assert_eq!(question.take(""), Ok("tone: warm\ntitle: no_user_answer".to_owned()));
     }
 
     #[test]
@@ -71,14 +74,14 @@ mod tests {
             json!({ "question_id": "q", "question": "Which?", "options": ["left"], "fields": [{ "name": "why" }] });
         let mut question = OpenQuestion::of(&data).unwrap();
         assert_eq!(question.prompt(), "? Which?\n  1. left\n");
-        assert_eq!(question.take("1"), None);
-        assert_eq!(question.take("it is near"), Some("left\nwhy: it is near".to_owned()));
+        assert_eq!(question.take("1"), Err("why (empty to skip): \n".to_owned()));
+        assert_eq!(question.take("it is near"), Ok("left\nwhy: it is near".to_owned()));
     }
 
     #[test]
     fn a_plain_question_takes_one_line() {
         let mut question = OpenQuestion::of(&json!({ "question_id": "q", "question": "Where?" })).unwrap();
-        assert_eq!((question.prompt().as_str(), question.take(" here ")), ("? Where?\n", Some("here".to_owned())));
+        assert_eq!((question.prompt().as_str(), question.take(" here ")), ("? Where?\n", Ok("here".to_owned())));
         assert!(OpenQuestion::of(&json!({ "question": "Where?" })).is_none());
     }
 }

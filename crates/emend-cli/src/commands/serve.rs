@@ -24,6 +24,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::attach::join;
+use super::served_sessions::{self, IN_CONVERSATION, check_room};
 use crate::args::{AttachArgs, CanvasKind, LogName, ServeArgs, StoreChoice};
 use crate::failure::Failure;
 use crate::place::Place;
@@ -77,8 +78,44 @@ pub(crate) struct Conversation {
     pub(crate) host: IpAddr,
 }
 
+/// Prepares `/serve`: returns the address that its argument names if the conversation can become a session of a server, or
+/// the line to show after `/serve archive ID`. A failure leaves the conversation open.
+pub(crate) async fn prepare(
+    project: &Project,
+    settings: &Settings,
+    session_id: &str,
+    argument: &str,
+) -> Result<Prepared, Failure> {
+    let store = served_sessions::open(project.directory())?;
+    let max = settings.service.max_sessions;
+    if let Some(id) = argument.strip_prefix("archive ") {
+        let (id, at) = (id.trim(), Timestamp(project.clock.now_ms()));
+        let is_known = match &store {
+            Some(store) => served_sessions::set_status(store, id, (SessionStatus::Archived, max), at).await?,
+            None => false,
+        };
+        return match is_known {
+            true => Ok(Prepared::Archived(format!("archived {id}"))),
+            false => Err(Failure::new(Code::NotFound, format!("the project's server has no session {id:?}"))),
+        };
+    }
+    let address = address_of(argument)?;
+    if let Some(store) = &store {
+        check_room(store, max, session_id, IN_CONVERSATION).await?;
+    }
+    Ok(Prepared::Address(address))
+}
+
+/// The outcome of [`prepare`].
+pub(crate) enum Prepared {
+    /// Address to listen on.
+    Address(IpAddr),
+    /// Line about a session that was archived.
+    Archived(String),
+}
+
 /// Returns the address that the argument of `/serve` names: this computer's own, that in the local network, or another.
-pub(crate) fn address_of(argument: &str) -> Result<IpAddr, Failure> {
+fn address_of(argument: &str) -> Result<IpAddr, Failure> {
     match argument {
         "" => Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)),
         "lan" => local_network_address().ok_or_else(|| {
@@ -87,7 +124,9 @@ pub(crate) fn address_of(argument: &str) -> Result<IpAddr, Failure> {
             Failure::new(Code::Configuration, message)
         }),
         other => other.trim_matches(['[', ']']).parse().map_err(|_| {
-            let message = format!("expected `lan` or an IP address of this computer, not {other:?}; nothing was done");
+            let message = format!(
+                "expected `lan`, an IP address of this computer or `archive ID`, not {other:?}; nothing was done"
+            );
             Failure::new(Code::InvalidArgument, message)
         }),
     }
@@ -114,9 +153,11 @@ pub(crate) async fn serve_conversation(conversation: Conversation) -> Result<(),
     let policy = approve::policy(&settings)?;
     let plan =
         Plan { settings, policy, start: project.start.clone(), default_model: model.clone(), is_canvas_in_git: false };
+    let max_sessions = plan.settings.service.max_sessions;
     let service = over(&project, plan, open_store(&project, StoreChoice::Sqlite(None))?).await?;
     let record =
         SessionRecord { session_id: session_id.clone(), title, model: model.to_string(), mode, ..Default::default() };
+    check_room(&**service.store(), max_sessions, &session_id, IN_CONVERSATION).await?;
     adopt(&service, &project, record).await?;
     let token = Token::random(&OsRandom);
     let address = listener.local_addr()?;
@@ -267,7 +308,7 @@ fn open_store(project: &Project, store: StoreChoice) -> Result<Stores, Failure> 
             Ok(Stores { store: Shared::clone(&store) as _, jobs: store, is_shared: false })
         }
         StoreChoice::Sqlite(file) => {
-            let file = file.unwrap_or_else(|| project.directory().join("service.sqlite"));
+            let file = file.unwrap_or_else(|| project.directory().join(served_sessions::STORE));
             let opened = SqliteServiceStore::open(&file);
             let opened = opened.map_err(|error| Failure::new(Code::Configuration, format!("--store: {error}")))?;
             let store = Shared::new(opened);

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
 use emend_agent::history::HistoryEntry;
+use emend_agent::service::{SessionStatus, Timestamp};
 use emend_agent::store::{Store, Summary, read_document, remove_session, summaries};
 use emend_agent::tool::result_text;
 use emend_host::{FileStore, SystemClock};
@@ -14,16 +15,18 @@ use emend_llm::{Clock as _, ContentPart, Role};
 use emend_offline as offline;
 use serde_json::json;
 
+use super::served_sessions;
 use crate::args::SessionsCommand;
 use crate::failure::Failure;
-use crate::place::Start;
+use crate::place::{Place, Start};
 use crate::project::{Project, SESSIONS_DIRECTORY};
 use crate::saved_sessions::{age, find, minute, short};
 use crate::session_notes::{SessionNotes, search};
+use crate::settings::{SettingFlags, Settings};
 use crate::{told, visible};
 
-pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Start, json: bool) -> Result<ExitCode, Failure> {
-    match command.unwrap_or(SessionsCommand::List { search: None, archived: false }) {
+pub(crate) async fn sessions(command: SessionsCommand, root: &Start, json: bool) -> Result<ExitCode, Failure> {
+    match command {
         SessionsCommand::List { search, archived } => list(root, json, search.as_deref(), archived).await,
         SessionsCommand::Title { id, title } => {
             let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -33,18 +36,8 @@ pub(crate) async fn sessions(command: Option<SessionsCommand>, root: &Start, jso
             };
             change(root, &id, json, "titled", note).await
         }
-        SessionsCommand::Archive { id } => {
-            change(root, &id, json, "archived", |notes, id| {
-                notes.archived.insert(id.to_owned());
-            })
-            .await
-        }
-        SessionsCommand::Unarchive { id } => {
-            change(root, &id, json, "unarchived", |notes, id| {
-                notes.archived.remove(id);
-            })
-            .await
-        }
+        SessionsCommand::Archive { id } => archive(root, &id, json, true).await,
+        SessionsCommand::Unarchive { id } => archive(root, &id, json, false).await,
         SessionsCommand::Show { id } => show(root, &id, json).await,
         SessionsCommand::Delete { id } => delete(root, &id, json).await,
     }
@@ -95,11 +88,43 @@ async fn change(
     let mut notes = SessionNotes::load(state.directory())?;
     note(&mut notes, &summary.id);
     notes.save(state.directory())?;
+    report(json, what, &summary.id)
+}
+
+/// Archives a conversation, or takes it out of the archive, also as a session of the project's server. A session of the
+/// server need not have a conversation.
+async fn archive(root: &Start, id: &str, json: bool, is_archived: bool) -> Result<ExitCode, Failure> {
+    let state = Project::lock_state(root).await?;
+    let saved = find(summaries(&FileStore::open(&state.directory().join(SESSIONS_DIRECTORY))?).await?, id);
+    let full_id = saved.as_ref().map_or(id, |summary| &summary.id).to_owned();
+    let is_of_server = match served_sessions::open(state.directory())? {
+        Some(store) => {
+            let status = if is_archived { SessionStatus::Archived } else { SessionStatus::Active };
+            let at = Timestamp(SystemClock.now_ms());
+            let max = Settings::load(&Place::of(root)?, &SettingFlags::default())?.service.max_sessions;
+            served_sessions::set_status(&store, &full_id, (status, max), at).await?
+        }
+        None => false,
+    };
+    if !is_of_server {
+        saved?;
+    }
+    let mut notes = SessionNotes::load(state.directory())?;
+    match is_archived {
+        true => drop(notes.archived.insert(full_id.clone())),
+        false => drop(notes.archived.remove(&full_id)),
+    }
+    notes.save(state.directory())?;
+    report(json, if is_archived { "archived" } else { "unarchived" }, &full_id)
+}
+
+/// Prints the change of one session.
+fn report(json: bool, what: &str, id: &str) -> Result<ExitCode, Failure> {
     let mut stdout = visible::listing();
     if json {
-        writeln!(stdout, "{}", json!({ what: summary.id }))?;
+        writeln!(stdout, "{}", json!({ what: id }))?;
     } else {
-        writeln!(stdout, "{what} {}", summary.id)?;
+        writeln!(stdout, "{what} {id}")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -190,13 +215,7 @@ async fn delete(root: &Start, id: &str, json: bool) -> Result<ExitCode, Failure>
     if notes.titles.remove(&summary.id).is_some() | notes.archived.remove(&summary.id) {
         notes.save(state.directory())?;
     }
-    let mut stdout = visible::listing();
-    if json {
-        writeln!(stdout, "{}", json!({ "deleted": summary.id }))?;
-    } else {
-        writeln!(stdout, "deleted {}", summary.id)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    report(json, "deleted", &summary.id)
 }
 
 /// Characters of a title in the table.

@@ -6,11 +6,16 @@ use serde_json::Value;
 use super::field::{Field, Source, Sourced};
 
 /// A limit as it is written in options and settings files.
-pub(super) trait Limit: Copy {
+pub(crate) trait Limit: Copy {
     /// Description of a valid text, for errors.
     const EXPECTED: &'static str;
 
     fn parse(text: &str) -> Option<Self>;
+
+    /// Parses a text. The error is what it must be.
+    fn of(text: &str) -> Result<Self, String> {
+        Self::parse(text).ok_or_else(|| format!("expected {}, not {text:?}", Self::EXPECTED))
+    }
 
     /// Returns the limit as a number, 0 for none.
     fn amount(self) -> f64;
@@ -186,7 +191,7 @@ impl Limit for Duration {
 
 impl<L: Limit> Field for Sourced<L> {
     fn set(&mut self, text: &str, source: &Source) -> Result<(), String> {
-        let value = L::parse(text).ok_or_else(|| format!("expected {}, not {text:?}", L::EXPECTED))?;
+        let value = L::of(text)?;
         *self = Self { value, source: source.clone() };
         Ok(())
     }

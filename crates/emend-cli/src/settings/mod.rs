@@ -35,6 +35,7 @@ use field::Field;
 pub(crate) use field::Source;
 pub(crate) use field::Sourced;
 pub(crate) use flags::{FixedFlags, SettingFlags};
+pub(crate) use limits::{Dollars, Duration, Limit, Tokens};
 pub(crate) use table::Settings;
 use table::{ADVANCED, ProjectRight, Row, rows};
 pub(crate) use values::{CompactionName, EditsName, Effort, InheritName, Model, ProfileName, ToolCalls};

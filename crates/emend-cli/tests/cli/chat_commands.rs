@@ -41,7 +41,7 @@ fn a_command_refuses_an_argument_that_it_does_not_know() {
     terminal.enter("/model nonsense:x").wait_for_prompt(n).enter("/effort foo").wait_for_prompt(n + 1);
     terminal.enter("/resume foo").wait_for_prompt(n + 2).enter("/serve 1").wait_for_prompt(n + 3).press(CTRL_D);
     assert_eq!(terminal.end(), 0);
-    assert!(terminal.shown().contains("expected `lan` or an IP address"), "{}", terminal.shown());
+    assert!(terminal.shown().contains("expected `lan`, an IP address"), "{}", terminal.shown());
     assert_eq!(terminal.shown().matches("error [").count(), commands.len() + 4, "{}", terminal.shown());
 }
 

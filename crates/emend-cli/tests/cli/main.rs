@@ -1,6 +1,9 @@
 //! Tests of the `emend` program: the built binary in real directories.
 
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod attached;
+#[cfg(test)]
 mod bad_input;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
@@ -98,6 +101,9 @@ mod serve_load;
 #[cfg(target_os = "linux")]
 #[cfg(feature = "postgres")]
 mod serve_postgres;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod served;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod servers;

@@ -12,7 +12,7 @@ fn project() -> Project {
 }
 
 /// Returns a server whose model asks with these arguments until a request contains `answered`.
-fn asking(arguments: &Value, answered: &'static str) -> (String, Requests) {
+pub(crate) fn asking(arguments: &Value, answered: &'static str) -> (String, Requests) {
     let function = json!({"name": "clarify_user", "arguments": arguments.to_string()});
     let call = json!({"index": 0, "id": "c", "type": "function", "function": function});
     let event = |delta: Value, reason: &str| {
@@ -48,6 +48,49 @@ fn emend_run_on_a_terminal_asks_the_questions_of_the_model() {
     let (url, requested) = asking(&json!({"question": "Which one?"}), "unknown_tool");
     project.run_with(&args, &[("OPENAI_COMPATIBLE_BASE_URL", url.as_str())]).assert_ok();
     assert!(!requested.try_iter().next().unwrap().contains("clarify_user"));
+}
+
+#[test]
+fn a_number_that_no_option_has_is_asked_for_again() {
+    let project = project();
+    let question = json!({"question": "Which one?", "options": ["left", "right"]});
+    for args in [&["run", "go", "--model", "openai_compatible:m"][..], &["--model", "openai_compatible:m"]] {
+        let (url, requested) = asking(&question, "\"right\"");
+        let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
+        let mut terminal = Terminal::open(&project, args, (100, 80), &variables);
+        let is_run = args[0] == "run";
+        if is_run {
+            terminal.wait_for("Answer (empty to skip):");
+        } else {
+            terminal.wait_for_prompt(1).enter("go").wait_for("  2. right").wait_for_prompt(2);
+        }
+        terminal.enter("9").wait_for("There is no option 9.").wait_for("options 1 to 2");
+        terminal.enter("2").wait_for("Thanks.");
+        if !is_run {
+            terminal.wait_for_prompt(4).press(CTRL_D);
+        }
+        assert_eq!(terminal.end(), 0);
+        assert_eq!(requested.try_iter().count(), 2, "{args:?}");
+    }
+}
+
+#[test]
+fn long_questions_are_broken_between_words() {
+    let words = |n: usize| (0..n).map(|at| format!("word{at:03}")).collect::<Vec<_>>();
+    let fields = json!([{"name": "tone", "label": words(9).join(" "), "options": [words(8).join(" "), "no"]}]);
+    let question = json!({"question": words(12).join(" "), "options": [words(7).join(" "), "no"], "fields": fields});
+    let project = project();
+    let (url, _requested) = asking(&question, "tone: no");
+    let variables = [("OPENAI_COMPATIBLE_BASE_URL", url.as_str())];
+    let args = ["run", "go", "--model", "openai_compatible:m"];
+    let mut terminal = Terminal::open(&project, &args, (100, 40), &variables);
+    terminal.wait_for("Answer (empty to skip):").enter("2").wait_for("Answer:").enter("2").wait_for("Thanks.");
+    assert_eq!(terminal.end(), 0);
+    let shown = terminal.shown();
+    let found = shown.split_whitespace().filter(|word| word.starts_with("word"));
+    let found: Vec<&str> = found.map(|word| word.trim_end_matches(['(', ':'])).collect();
+    let expected: Vec<String> = [12, 7, 8, 9].into_iter().flat_map(words).collect();
+    assert_eq!(found, expected, "{shown}");
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::served::{Api, Terminal};
 use crate::support::{PATIENCE, Project};
 
 pub(crate) const TOKEN: &str = "a-token-for-the-tests";
@@ -31,7 +32,11 @@ impl Server {
     }
 
     pub(crate) fn start_with(project: &Project, options: &[&str], variables: &[(&str, &str)]) -> Self {
-        let args = [&["serve", "--port", "0", "--model", "offline", "--log", "json"], options].concat();
+        Self::start_at(project, "0", options, variables)
+    }
+
+    pub(crate) fn start_at(project: &Project, port: &str, options: &[&str], variables: &[(&str, &str)]) -> Self {
+        let args = [&["serve", "--port", port, "--model", "offline", "--log", "json"], options].concat();
         let mut command = project.command(&args);
         command.envs(variables.iter().copied());
         command.env("EMEND_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -43,29 +48,18 @@ impl Server {
         Self { child, address }
     }
 
-    /// Sends a request as curl does; returns status and body.
+    /// Returns the address with the token, as `emend serve` prints it.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/?token={TOKEN}", self.address)
+    }
+
+    /// Sends a request; returns status and body.
     pub(crate) fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            self.address,
-            body.len()
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap_or_default())
+        Api::of(&self.url()).send(method, path, body)
     }
 
     pub(crate) fn ok(&self, method: &str, path: &str, body: &Value) -> Value {
-        let (status, reply) = self.send(method, path, body);
-        assert!((200..300).contains(&status), "{method} {path}: {status} {reply}");
-        reply
+        Api::of(&self.url()).ok(method, path, body)
     }
 
     /// Runs a job in a new session until it waits or ends; returns the session and the state of the job.
@@ -263,49 +257,6 @@ fn models_of_sessions_are_checked_and_limits_come_from_files() {
     }
     server.ok("POST", "/api/agent/sessions", &json!({}));
     assert_eq!(server.send("POST", "/api/agent/sessions", &json!({})).0, 429);
-}
-
-/// An attached terminal.
-struct Terminal {
-    child: Child,
-    input: Option<ChildStdin>,
-    lines: std::sync::mpsc::Receiver<String>,
-}
-
-impl Terminal {
-    fn attach(project: &Project, server: &Server, options: &[&str]) -> Self {
-        let url = format!("http://{}/?token={TOKEN}", server.address);
-        let mut command = project.command(&[&["attach", url.as_str()], options].concat());
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = std::sync::mpsc::channel();
-        std::thread::spawn(move || output.lines().map_while(Result::ok).all(|line| sender.send(line).is_ok()));
-        let input = child.stdin.take();
-        Self { child, input, lines }
-    }
-
-    fn type_line(&mut self, line: &str) {
-        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
-    }
-
-    /// Waits for a line that contains a text.
-    fn expect(&self, text: &str) -> String {
-        let mut seen = Vec::new();
-        loop {
-            let line = self.lines.recv_timeout(Duration::from_secs(20));
-            let line = line.unwrap_or_else(|_| panic!("{text:?} is not in {seen:#?}"));
-            if line.contains(text) {
-                return line;
-            }
-            seen.push(line);
-        }
-    }
-
-    fn leave(mut self) {
-        drop(self.input.take());
-        self.expect("detached");
-        assert!(self.child.wait().unwrap().success());
-    }
 }
 
 #[test]
@@ -539,7 +490,7 @@ fn an_attached_terminal_decides_on_one_change_and_understands_every_argument() {
         terminal.type_line(line);
         terminal.expect("is neither the number nor the file");
     }
-    for line in ["/review 1", "/cancel job", "/sessions all", "/always 1", "/help accept", "/quit now"] {
+    for line in ["/review 1", "/cancel job", "/status all", "/always 1", "/help accept", "/quit now"] {
         terminal.type_line(line);
         terminal.expect("takes no argument");
     }
