@@ -249,6 +249,11 @@ impl Approver for Terminal {
             }
         })
     }
+
+    /// A person decides, who may be away.
+    fn stops_the_clock(&self) -> bool {
+        true
+    }
 }
 
 /// The prompt for the answer to a question that was shown before.

@@ -118,6 +118,12 @@ pub enum Decision {
 pub trait Approver: MaybeSend + MaybeSync {
     /// Returns the user's decision on a call.
     fn approve<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval>;
+
+    /// Returns whether the time limit of a run leaves out the time in which an answer is awaited. The default counts it,
+    /// because an approver may be a program.
+    fn stops_the_clock(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

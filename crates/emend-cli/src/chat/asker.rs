@@ -25,4 +25,9 @@ impl Approver for Asker {
         let _ = self.0.unbounded_send((request.clone(), sender));
         Box::pin(async move { answer.await.unwrap_or(Approval::Deny { reason: None }) })
     }
+
+    /// A person decides, who may be away.
+    fn stops_the_clock(&self) -> bool {
+        true
+    }
 }

@@ -272,7 +272,7 @@ static TABLE: [Row; 20] = [
         requires: None,
         heading: LIMIT,
         help: "Stop a run after this time, e.g. 90s or 10m",
-        details: "",
+        details: "The time in which a question waits for your answer does not count.",
     },
     Row {
         name: "review",

@@ -1,5 +1,7 @@
 //! Questions of the model on an emulated terminal: options, fields, and the answer of a user who skips.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::support::{Project, Requests, answer_each};
@@ -125,4 +127,23 @@ fn an_empty_line_skips_a_question_of_a_conversation() {
     assert!(terminal.shown().contains("Thanks."), "{}", terminal.shown());
     terminal.press(CTRL_D);
     assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn the_time_in_which_a_question_waits_for_an_answer_does_not_count() {
+    let project = project();
+    let run = |task: &str| {
+        let args = ["run", task, "--model", "offline", "--max-time", "1s"];
+        let mut terminal = Terminal::open(&project, &args, (100, 80), &[]);
+        terminal.wait_for("or a reason to refuse:");
+        std::thread::sleep(Duration::from_millis(1_600));
+        let began = Instant::now();
+        terminal.enter("y");
+        (terminal.end(), began.elapsed())
+    };
+    assert_eq!(run("run echo first").0, 0);
+    // The limit holds for the work after the answer.
+    let (status, took) = run("run sleep 20");
+    assert_eq!(status, 5);
+    assert!(took < Duration::from_secs(15), "{took:?}");
 }

@@ -125,6 +125,12 @@ async fn ask(
     // Readers of the events get the request before its answer is awaited.
     core.emitter.yield_to_readers().await;
     let answer = match &config.approver {
+        Some(approver) if approver.stops_the_clock() => {
+            approvals.begin_wait(core.clock.now_ms());
+            let answer = unless_cancelled(approver.approve(&request), cancel).await;
+            approvals.end_wait(core.clock.now_ms());
+            answer
+        }
         Some(approver) => unless_cancelled(approver.approve(&request), cancel).await,
         None => Some(Approval::Deny { reason: Some(NOBODY.to_owned()) }),
     };

@@ -1,5 +1,6 @@
 //! The run loop: call the model, run its tools, send the results, and repeat until the model calls no tool.
 
+mod alarm;
 pub(in crate::session) mod approvals;
 pub(in crate::session) mod canvas_lease;
 pub(in crate::session) mod compaction;
@@ -27,6 +28,7 @@ use crate::session::input::steering::inject_steering;
 use crate::session::input::system_prompt;
 use crate::session::steps::{MAY_RECORD, OpenResponse};
 use crate::workspace::WorkspaceError;
+use alarm::Alarm;
 use canvas_lease::LeaseHolder;
 use loop_detector::LoopDetector;
 use model_call::call_model;
@@ -40,6 +42,7 @@ pub(in crate::session) async fn drive(running: Running, start: Start, cancel: Ca
     let is_child = core.is_child();
     if !is_child {
         core.spending.reset();
+        core.approvals.begin_run();
     }
     let settings = core.settings();
     let is_priced = || get_model_info(&settings.model).is_some_and(|info| info.input_cost_per_million.is_some());
@@ -49,13 +52,13 @@ pub(in crate::session) async fn drive(running: Running, start: Start, cancel: Ca
     }
     // The alarm of the parent stops its subagents too.
     let limit_ms = if is_child { 0 } else { settings.config.run_budget.duration_ms };
-    let mut alarm = (limit_ms > 0).then(|| core.clock.sleep(limit_ms));
+    let mut alarm = (limit_ms > 0).then(|| Alarm::new(&core, limit_ms));
     let mut is_late = false;
     let preemption = Preemption { core: &core, cancel: &cancel, is_done: AtomicBool::new(is_child) };
     let (reason, usage) = {
         let mut work = std::pin::pin!(work(&core, start, &cancel, &preemption));
         std::future::poll_fn(|context| {
-            if alarm.as_mut().is_some_and(|alarm| alarm.as_mut().poll(context).is_ready()) {
+            if alarm.as_mut().is_some_and(|alarm| alarm.rings(context)) {
                 alarm = None;
                 is_late = !cancel.is_cancelled();
                 cancel.cancel();
