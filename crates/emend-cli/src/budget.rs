@@ -2,7 +2,32 @@
 
 use emend_agent::service::{Budget, Spent};
 
-use crate::settings::{Dollars, Duration, Limit as _, Tokens};
+use crate::settings::{Dollars, Duration, Limit as _, Settings, Source, Tokens};
+
+/// Returns the limits on each run.
+pub(crate) fn of_runs(settings: &Settings) -> Budget {
+    Budget {
+        tokens: settings.max_tokens.value.0,
+        cost_usd: settings.max_cost.value.0,
+        duration_ms: settings.max_time.value.ms,
+    }
+}
+
+/// Returns the limits on all runs of a conversation together.
+pub(crate) fn of_conversations(settings: &Settings) -> Budget {
+    Budget {
+        tokens: settings.session_max_tokens.value.0,
+        cost_usd: settings.session_max_cost.value.0,
+        duration_ms: settings.session_max_time.value.ms,
+    }
+}
+
+/// Returns whether an option gives one of the limits of a conversation.
+pub(crate) fn is_given_by_option(settings: &Settings) -> bool {
+    let time = &settings.session_max_time.source;
+    let sources = [&settings.session_max_tokens.source, &settings.session_max_cost.source, time];
+    sources.into_iter().any(|source| matches!(source, Source::Flag(_)))
+}
 
 /// How a budget is changed.
 pub(crate) const USAGE: &str = "tokens N, cost USD, time TIME or none";

@@ -10,6 +10,7 @@ mod commands;
 mod elsewhere;
 mod failure;
 mod limit_text;
+mod meter;
 mod model_question;
 mod obeyed;
 mod output;

@@ -556,6 +556,11 @@ impl Project {
         self.state.save(name, document).map_err(Failure::from)
     }
 
+    /// Returns whether another process has locked the project, so that nothing of its state is written.
+    pub(crate) fn is_reader(&self) -> bool {
+        self.is_reader
+    }
+
     /// Returns the notes about runs.
     pub(crate) fn run_notes(&self) -> Result<Vec<RunNote>, Failure> {
         self.document(RUNS_DOCUMENT)

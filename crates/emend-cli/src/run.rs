@@ -67,6 +67,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         // A note is not worth a failure.
         let _ = writeln!(visible::stderr(), "emend: {note}");
     }
+    setup.begin_run(true).await?;
     setup.tell_decisions()?;
     let run = session.submit(&task, cancel.clone())?;
     let outcome = match shown {
@@ -79,6 +80,10 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     setup.project.save()?;
     drop(signals);
     let (reason, failure) = outcome?;
+    if let Some(line) = setup.meter.exhausted().filter(|_| !args.debug) {
+        // A note is not worth a failure.
+        let _ = writeln!(visible::stderr(), "emend: {line}");
+    }
     let status = match (failure, reason) {
         // The view has printed the failure.
         (Some(failure), _) if shown => return Ok(ExitCode::from(failure.code.row().exit_status)),
@@ -185,6 +190,7 @@ async fn follow(
             continue;
         }
         notes.take(&event.kind, &setup.project)?;
+        setup.count(&event.kind)?;
         match event.kind {
             EventKind::Error(error) => failure = Some(Failure::of_event(error)),
             EventKind::FileChanged { path, .. } => drop(changed.insert(path.as_str().to_owned())),

@@ -14,6 +14,7 @@ use emend_llm::router::Router;
 use emend_llm::runtime::Mutex;
 use emend_llm::{BoxFuture, Shared};
 
+use crate::budget;
 use crate::failure::Failure;
 use crate::project::{Project, RunNote, first_line};
 use crate::provider;
@@ -97,11 +98,7 @@ impl ServiceHost for ProjectHost {
     }
 
     fn job_budget(&self) -> Budget {
-        Budget {
-            tokens: self.settings.max_tokens.value.0,
-            cost_usd: self.settings.max_cost.value.0,
-            duration_ms: self.settings.max_time.value.ms,
-        }
+        budget::of_runs(&self.settings)
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {

@@ -6,10 +6,12 @@ use emend_agent::approval::{Approver, Policy};
 use emend_agent::error_code::Code;
 use emend_agent::history::{ContextStrategy, KeepEverything, PruneOldOutputs};
 use emend_agent::profile::{Profile, check_tool_name};
+use emend_agent::service::Budget;
 use emend_agent::session::{RunBudget, SessionConfig};
 use emend_llm::{RetryPolicy, Shared};
 use serde_json::{Map, Value, json};
 
+use crate::budget;
 use crate::failure::Failure;
 use crate::settings::{CompactionName, Settings, Sourced};
 use crate::tool_set;
@@ -42,11 +44,7 @@ pub(crate) fn session_config(
         max_tool_calls: settings.max_tool_calls.value.0,
         max_schema_retries: settings.max_schema_retries.value.0.unwrap_or(usual.max_schema_retries),
         max_tool_rounds_per_input: settings.max_tool_rounds.value.0,
-        run_budget: RunBudget {
-            tokens: settings.max_tokens.value.0,
-            cost_usd: settings.max_cost.value.0,
-            duration_ms: settings.max_time.value.ms,
-        },
+        run_budget: of_run(&budget::of_runs(settings)),
         max_command_timeout_ms: settings.max_command_timeout.value.ms.unwrap_or(usual.max_command_timeout_ms),
         reasoning_effort: settings.effort.value.clone().map(|effort| effort.0),
         tool_output_limits: tool_limits("output_chars", &settings.output_chars)?,
@@ -66,6 +64,11 @@ pub(crate) fn session_config(
         retry: RetryPolicy { max_retries: retries.unwrap_or(usual_retry.max_retries), ..usual_retry },
         ..SessionConfig::default()
     })
+}
+
+/// Returns a budget as that of a run.
+pub(crate) fn of_run(budget: &Budget) -> RunBudget {
+    RunBudget { tokens: budget.tokens, cost_usd: budget.cost_usd, duration_ms: budget.duration_ms }
 }
 
 fn instructions(settings: &Settings) -> Result<Option<String>, Failure> {
@@ -267,8 +270,8 @@ mod tests {
         ]
     }
 
-    /// Settings that take effect elsewhere: at the provider, the project, the rules and the tools.
-    const ELSEWHERE: [(&str, &str); 22] = [
+    /// Settings that take effect elsewhere: at the provider, the project, the rules, the tools, the meter and the server.
+    const ELSEWHERE: [(&str, &str); 26] = [
         ("env", "ssh:box:/srv/app"),
         ("model", "anthropic:m"),
         ("profile", "gemini"),
@@ -291,6 +294,10 @@ mod tests {
         ("env_keep", "CI_TOKEN"),
         ("env_drop", "DEBUG"),
         ("index", "off"),
+        ("session_max_tokens", "20k"),
+        ("session_max_cost", "1.5"),
+        ("session_max_time", "2m"),
+        ("web_app", "dist"),
     ];
 
     #[test]

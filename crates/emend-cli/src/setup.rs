@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use emend_agent::approval::{Approver, ToolEffect};
 use emend_agent::error_code::Code;
+use emend_agent::event::EventKind;
 use emend_agent::profile::Edits;
 use emend_agent::session::{ProfileChoice, Session, SessionBuilder, SessionConfig, SessionOptions};
 use emend_agent::store::{Store, Summary};
@@ -13,6 +14,7 @@ use emend_llm::{Clock, Shared};
 
 use crate::args::SessionArgs;
 use crate::failure::Failure;
+use crate::meter::Meter;
 use crate::place::Place;
 use crate::project::{Project, ProjectOptions};
 use crate::provider::{OwnResponses, Record, SelectedModel};
@@ -59,6 +61,8 @@ pub(crate) struct Setup {
     pub(crate) session: Session,
     /// ID of the saved session that this one continues or was forked from.
     pub(crate) origin: Option<String>,
+    /// Counts what the conversation uses.
+    pub(crate) meter: Meter,
     answers_questions: bool,
 }
 
@@ -103,7 +107,29 @@ impl Setup {
         let session = open(args, options, Shared::clone(&store), &origin).await?;
         let origin = origin.source.map(|source| source.id);
         let answers_questions = host.answers_questions;
-        Ok(Self { settings, project, store, selected, model, is_default_model, session, origin, answers_questions })
+        let meter = Meter::default();
+        Ok(Self {
+            settings,
+            project,
+            store,
+            selected,
+            model,
+            is_default_model,
+            session,
+            origin,
+            meter,
+            answers_questions,
+        })
+    }
+
+    /// Gives the next run its limits; see [`Meter::begin`].
+    pub(crate) async fn begin_run(&self, is_new_task: bool) -> Result<(), Failure> {
+        self.meter.begin(&self.project, &self.settings, &self.session, is_new_task).await
+    }
+
+    /// Counts an event of the run.
+    pub(crate) fn count(&self, kind: &EventKind) -> Result<(), Failure> {
+        self.meter.take(kind, &self.selected.model, &self.project)
     }
 
     /// Returns session options for another model, with the rules and the effort of the open session.

@@ -19,7 +19,8 @@ pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src
 
 /// Page of a server without web app.
 const NO_APP: &str = "<!doctype html><meta charset=utf-8><title>Emend</title><p>The Emend service runs here. \
-     Its web app is not installed; start <code>emend serve</code> with <code>--web-app DIR</code>.</p>";
+     Its web app was not found; name its directory with the option <code>--web-app</code> or the setting \
+     <code>web_app</code>.</p>";
 
 /// Answers with the file of a path.
 pub(crate) async fn answer(inner: &Inner, method: &Method, path: &str) -> Response<Body> {

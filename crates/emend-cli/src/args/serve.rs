@@ -39,9 +39,6 @@ pub(crate) struct ServeArgs {
     /// Without it the token is EMEND_TOKEN, or a new one for each start.
     #[arg(long, value_name = "FILE", help_heading = SERVER)]
     pub(crate) token_file: Option<PathBuf>,
-    /// Directory of the built web app. By default `web` beside the program, if it exists.
-    #[arg(long = "web-app", value_name = "DIR", help_heading = SERVER)]
-    pub(crate) web_app: Option<PathBuf>,
     /// Also accept this name in the header Host, e.g. behind a proxy. Can be given several times.
     #[arg(long, value_name = "NAME", help_heading = SERVER)]
     pub(crate) allow_host: Vec<String>,

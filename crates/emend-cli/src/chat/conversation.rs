@@ -82,9 +82,11 @@ async fn serve(chat: Chat, place: Place, host: IpAddr) -> Result<ExitCode, Failu
     let first = setup.session.history().iter().find(|message| message.role == Role::User).map(|message| message.text());
     let title = first.and_then(|text| text.lines().next().map(str::to_owned)).unwrap_or_default();
     let session_id = setup.session.id().to_owned();
+    let (spent, budget) = setup.meter.of(&setup.project, &setup.settings, &session_id).await?;
     setup.session.close();
     let (project, settings) = (setup.project, setup.settings);
-    serve_conversation(Conversation { project, settings, place, session_id, title, model, host }).await?;
+    let conversation = Conversation { project, settings, place, session_id, title, model, spent, budget, host };
+    serve_conversation(conversation).await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,6 +107,7 @@ pub(crate) async fn task(
     while let Some(question) = ended.question.take() {
         let mut prompt = Prompt::open(setup.project.directory(), &setup.project.agents, screen.painter)?;
         let Some(answer) = clarify::ask(&question, &mut prompt, &mut screen)? else { break };
+        setup.begin_run(false).await?;
         let run = setup.session.submit(&answer, cancel.clone())?;
         ended = follow(run, (cancel, &mut *signals), setup, &mut questions, &mut screen, trace).await?;
     }
@@ -261,6 +264,11 @@ impl Chat {
                     continue;
                 }
             };
+            if let Err(failure) = self.setup.begin_run(true).await {
+                slash_commands::report(self, &failure)?;
+                typed = text.to_owned();
+                continue;
+            }
             let ended = self.run(&answer, questions, trace).await?;
             if ended.leaves || signals::exit_status().is_some() {
                 return Ok(None);
@@ -274,7 +282,9 @@ impl Chat {
                 typed = if typed.is_empty() { returned } else { format!("{returned}\n{typed}") };
             }
             entered.extend(ended.entered);
-            if matches!(ended.reason, EndReason::TurnLimit | EndReason::Budget) && entered.is_empty() {
+            if let Some(line) = self.setup.meter.exhausted() {
+                self.screen.say(0, &format!("{line}; /budget changes it"), style::YELLOW)?;
+            } else if matches!(ended.reason, EndReason::TurnLimit | EndReason::Budget) && entered.is_empty() {
                 let answer = self.prompt.answer("Continue? [y]es, [n]o: ")?.unwrap_or_default();
                 if ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
                     entered.push_back("Continue.".to_owned());

@@ -38,7 +38,7 @@ pub(super) async fn follow<O: Write>(
         let outcome = tokio::select! {
             event = run.next() => {
                 let Some(event) = event else { break };
-                let recorded = trace.write(&event).and(notes.take(&event.kind, &setup.project));
+                let recorded = trace.write(&event).and(notes.take(&event.kind, &setup.project)).and(setup.count(&event.kind));
                 match &broken {
                     None => view.show(&event).await.and(recorded),
                     Some(_) => recorded,

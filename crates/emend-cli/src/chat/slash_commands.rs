@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use emend_agent::error_code::Code;
+use emend_agent::service::{Budget, Spent};
 use emend_agent::session::Session;
 use emend_agent::store::Summary;
 use emend_agent::suggest::closest;
@@ -20,7 +21,7 @@ use crate::session_notes::SessionNotes;
 use crate::settings::{Effort, Model};
 use crate::style::{self, Style};
 use crate::wrap::{truncated, wrap_text};
-use crate::{provider, text_diff};
+use crate::{budget, provider, text_diff};
 
 /// Width of the column with names and arguments in the help.
 const CALL_COLUMNS: usize = 22;
@@ -52,6 +53,8 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
         "/help" => help(chat)?,
         "/model" => model(chat, rest)?,
         "/effort" => effort(chat, rest)?,
+        "/status" => status(chat).await?,
+        "/budget" => change_budget(chat, rest).await?,
         "/diff" => diff(chat).await?,
         "/review" => decide(chat).await?,
         "/undo" => undo_run(chat).await?,
@@ -148,6 +151,41 @@ fn effort(chat: &mut Chat, effort: &str) -> Result<(), Failure> {
     let effort = effort.parse::<Effort>().map_err(|what| Failure::new(Code::InvalidArgument, what))?;
     chat.setup.session.configure(|config| config.reasoning_effort = Some(effort.0.clone()));
     Ok(chat.screen.print(&[format!("Effort: {}, from the next message on.", effort.0)])?)
+}
+
+/// Shows what the conversation has used, with its limits and those of each message.
+async fn status(chat: &mut Chat) -> Result<(), Failure> {
+    let (settings, project) = (&chat.setup.settings, &chat.setup.project);
+    let (spent, budget) = chat.setup.meter.of(project, settings, chat.setup.session.id()).await?;
+    let way = if project.workspace.mode() == Mode::Staged { "review" } else { "direct" };
+    let mut text = format!("{way} mode, model {}\n", chat.model);
+    text += &budget::line("conversation", &spent, &budget);
+    let each = budget::of_runs(settings);
+    if each != Budget::default() {
+        text += &budget::line("each message", &Spent::default(), &each);
+    }
+    let context = chat.setup.session.context_use();
+    text += &format!("context: about {:.0} % of the window\n", context.percent());
+    if let Some(waiting) = project.waiting() {
+        text += &format!("{waiting}: /review\n");
+    }
+    Ok(chat.screen.say(0, &text, Style::new())?)
+}
+
+/// Shows or changes the limits of the conversation.
+async fn change_budget(chat: &mut Chat, words: &str) -> Result<(), Failure> {
+    let id = chat.setup.session.id().to_owned();
+    let meter = &chat.setup.meter;
+    meter.of(&chat.setup.project, &chat.setup.settings, &id).await?;
+    if !words.is_empty() {
+        meter.change(words, &chat.setup.project)?;
+    }
+    let (spent, limits) = meter.of(&chat.setup.project, &chat.setup.settings, &id).await?;
+    chat.screen.say(0, &budget::line("conversation", &spent, &limits), Style::new())?;
+    match words.is_empty() {
+        true => Ok(chat.screen.say(0, &format!("To change it: /budget {}.", budget::USAGE), Style::new())?),
+        false => Ok(()),
+    }
 }
 
 async fn diff(chat: &mut Chat) -> Result<(), Failure> {

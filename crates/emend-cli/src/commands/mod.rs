@@ -23,7 +23,7 @@ mod response_summary;
 pub(crate) mod review;
 pub(crate) mod rollback;
 pub(crate) mod serve;
-mod served_sessions;
+pub(crate) mod served_sessions;
 pub(crate) mod sessions;
 pub(crate) mod tools;
 pub(crate) mod truncate;

@@ -12,8 +12,8 @@ use emend_agent::error_code::Code;
 use emend_agent::service::jobs::Jobs;
 use emend_agent::service::store::{Commit, LineLogStore, NewEvent};
 use emend_agent::service::{
-    MemServiceStore, Service, ServiceHost, ServiceParts, ServiceStore, SessionRecord, SessionStatus, Timestamp,
-    WorkMode,
+    Budget, MemServiceStore, Service, ServiceHost, ServiceParts, ServiceStore, SessionRecord, SessionStatus, Spent,
+    Timestamp, WorkMode,
 };
 use emend_agent::workspace::Mode;
 use emend_host::{OsRandom, Sandbox, SqliteServiceStore};
@@ -30,9 +30,9 @@ use crate::failure::Failure;
 use crate::place::Place;
 use crate::project::{Project, ProjectOptions};
 use crate::service_host::{ProjectHost, ProjectSaver};
-use crate::settings::{Model, Settings};
+use crate::settings::{Model, Settings, Source, Sourced};
 use crate::signals::StopSignals;
-use crate::{approve, provider, session_config, setup, visible};
+use crate::{approve, budget, meter, provider, session_config, setup, visible};
 
 pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
     let place = Settings::place(&args.root, &args.settings)?;
@@ -41,6 +41,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
     let notes = approve::notes(&settings);
     let (token, is_new) = token(args.token_file.as_deref())?;
     log(args.log);
+    let web = web_app(&settings)?;
     let (service, project) = service(&place, settings, &args).await?;
     let limits = limits(args.rate_limit, args.max_streams)?;
     let listener = TcpListener::bind((args.host, args.port)).await.map_err(|error| {
@@ -54,12 +55,12 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
         address,
         allowed_hosts: args.allow_host,
         allowed_origins: args.allow_origin,
-        web: web_app(args.web_app)?,
+        web: web.clone(),
         limits,
     };
     let clock = Shared::clone(&project.clock);
     let state = ServerState::new(ServerParts { service, clock, random: Shared::new(OsRandom), config });
-    announce(&place, address, &token, is_new)?;
+    announce(&place, address, (&token, is_new), web.is_some())?;
     for note in notes {
         writeln!(visible::stderr(), "emend: {note}")?;
     }
@@ -74,6 +75,9 @@ pub(crate) struct Conversation {
     pub(crate) session_id: String,
     pub(crate) title: String,
     pub(crate) model: Model,
+    /// Use of models so far.
+    pub(crate) spent: Spent,
+    pub(crate) budget: Budget,
     /// Address to listen on.
     pub(crate) host: IpAddr,
 }
@@ -100,6 +104,7 @@ pub(crate) async fn prepare(
         };
     }
     let address = address_of(argument)?;
+    web_app(settings)?;
     if let Some(store) = &store {
         check_room(store, max, session_id, IN_CONVERSATION).await?;
     }
@@ -142,7 +147,9 @@ fn local_network_address() -> Option<IpAddr> {
 
 /// Serves a conversation to this terminal, to browsers and to other terminals, until the user of this terminal leaves.
 pub(crate) async fn serve_conversation(conversation: Conversation) -> Result<(), Failure> {
-    let Conversation { mut project, settings, place, session_id, title, model, host } = conversation;
+    let Conversation { mut project, settings, place, session_id, title, model, spent, budget, host } = conversation;
+    let web = web_app(&settings)?;
+    let has_app = web.is_some();
     let listener = TcpListener::bind((host, 0)).await.map_err(|error| {
         Failure::new(Code::Configuration, format!("cannot listen on {host}: {error}; the conversation is saved"))
     })?;
@@ -153,26 +160,35 @@ pub(crate) async fn serve_conversation(conversation: Conversation) -> Result<(),
     let policy = approve::policy(&settings)?;
     let plan =
         Plan { settings, policy, start: project.start.clone(), default_model: model.clone(), is_canvas_in_git: false };
-    let max_sessions = plan.settings.service.max_sessions;
+    let (max_sessions, plan_budget) = (plan.settings.service.max_sessions, budget::of_runs(&plan.settings));
     let service = over(&project, plan, open_store(&project, StoreChoice::Sqlite(None))?).await?;
-    let record =
-        SessionRecord { session_id: session_id.clone(), title, model: model.to_string(), mode, ..Default::default() };
+    let record = SessionRecord {
+        session_id: session_id.clone(),
+        title,
+        model: model.to_string(),
+        mode,
+        spent,
+        budget,
+        job_budget: plan_budget,
+        ..Default::default()
+    };
     check_room(&**service.store(), max_sessions, &session_id, IN_CONVERSATION).await?;
     adopt(&service, &project, record).await?;
+    let store = Shared::clone(service.store());
     let token = Token::random(&OsRandom);
     let address = listener.local_addr()?;
     let limits = limits(ServerLimits::default().requests_per_second, None)?;
     let (allowed_hosts, allowed_origins) = (Vec::new(), Vec::new());
-    let config =
-        ServerConfig { token: token.clone(), address, allowed_hosts, allowed_origins, web: web_app(None)?, limits };
+    let config = ServerConfig { token: token.clone(), address, allowed_hosts, allowed_origins, web, limits };
     let clock = Shared::clone(&project.clock);
     let state = ServerState::new(ServerParts { service, clock, random: Shared::new(OsRandom), config });
-    announce(&place, address, &token, true)?;
+    announce(&place, address, (&token, true), has_app)?;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = emend_server::serve(state, listener, async move {
         let _ = stopped.await;
     });
     let url = format!("http://{address}/?token={}", token.reveal());
+    let served_id = session_id.clone();
     let here = AttachArgs { url, token_file: None, session: Some(session_id), new: false };
     let joined = async {
         let left = join(&here).await;
@@ -181,6 +197,9 @@ pub(crate) async fn serve_conversation(conversation: Conversation) -> Result<(),
     };
     let (_, left) = futures::join!(serving, joined);
     project.save()?;
+    if let Some(record) = store.session(&served_id).await? {
+        meter::keep_served(&project, &served_id, record.spent, record.budget)?;
+    }
     left?;
     writeln!(visible::listing(), "the server has stopped; the conversation is saved")?;
     Ok(())
@@ -195,6 +214,9 @@ async fn adopt(service: &Service, project: &Project, record: SessionRecord) -> R
         Some(known) => SessionRecord {
             model: record.model,
             mode: record.mode,
+            spent: record.spent,
+            budget: record.budget,
+            job_budget: known.job_budget.within(&record.job_budget),
             status: SessionStatus::Active,
             updated_at: at,
             ..known
@@ -426,12 +448,18 @@ fn token(file: Option<&Path>) -> Result<(Token, bool), Failure> {
 }
 
 /// Returns the directory of the web app.
-fn web_app(given: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
+fn web_app(settings: &Settings) -> Result<Option<PathBuf>, Failure> {
+    let Sourced { value, source } = &settings.web_app;
+    // The path in a settings file is relative to that file.
+    let given = value.as_ref().map(|given| match source {
+        Source::File(file) => file.with_file_name(given),
+        _ => PathBuf::from(given),
+    });
     if let Some(given) = given {
         if given.join("index.html").is_file() {
             return Ok(Some(given));
         }
-        let message = format!("--web-app: {} has no index.html; build the app first", given.display());
+        let message = format!("{}: web_app: {} has no index.html; build the app first", source, given.display());
         return Err(Failure::new(Code::Configuration, message));
     }
     let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join("web")));
@@ -439,14 +467,19 @@ fn web_app(given: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
 }
 
 /// Prints the address. A token that the user has given is not repeated.
-fn announce(place: &Place, address: SocketAddr, token: &Token, is_new: bool) -> Result<(), Failure> {
+fn announce(place: &Place, address: SocketAddr, (token, is_new): (&Token, bool), has_app: bool) -> Result<(), Failure> {
     let mut stdout = visible::listing();
     let root = place.root().canonicalize().unwrap_or_else(|_| place.root().to_owned());
     writeln!(stdout, "emend serves {} at http://{address}/", root.display())?;
     if is_new {
         let token = token.reveal();
         writeln!(stdout, "token: {token}")?;
-        writeln!(stdout, "in a browser: http://{address}/?token={token}")?;
+        match has_app {
+            true => writeln!(stdout, "in a browser: http://{address}/?token={token}")?,
+            false => {
+                writeln!(stdout, "in a browser: no web app was found; --web-app DIR names it (docs/how-to/serve.md)")?
+            }
+        }
         writeln!(stdout, "in a terminal: emend attach 'http://{address}/?token={token}'")?;
     }
     if !address.ip().is_loopback() {

@@ -23,7 +23,7 @@ use crate::project::{Project, SESSIONS_DIRECTORY};
 use crate::saved_sessions::{age, find, minute, short};
 use crate::session_notes::{SessionNotes, search};
 use crate::settings::{SettingFlags, Settings};
-use crate::{told, visible};
+use crate::{meter, told, visible};
 
 pub(crate) async fn sessions(command: SessionsCommand, root: &Start, json: bool) -> Result<ExitCode, Failure> {
     match command {
@@ -211,6 +211,7 @@ async fn delete(root: &Start, id: &str, json: bool) -> Result<ExitCode, Failure>
     let summary = find(saved, id)?;
     remove_session(&store, &summary.id).await?;
     told::forget(&state, &summary.id)?;
+    meter::forget(&state, &summary.id)?;
     let mut notes = SessionNotes::load(state.directory())?;
     if notes.titles.remove(&summary.id).is_some() | notes.archived.remove(&summary.id) {
         notes.save(state.directory())?;

@@ -16,7 +16,7 @@ const fn row(
 }
 
 /// The advanced settings.
-pub(super) static TABLE: [Row; 30] = [
+pub(super) static TABLE: [Row; 31] = [
     Row {
         details: "The responses of --model are then held back until they are complete. A failure of the provider, a call \
                   of an unknown tool or arguments that do not match their schema count as a failed attempt. --max-cost \
@@ -274,6 +274,17 @@ pub(super) static TABLE: [Row; 30] = [
             |settings| &mut settings.index,
             "SWITCH",
             "Whether an index speeds up searches in a project of 2,000 files or more. Default on",
+        )
+    },
+    Row {
+        details: "By default `web` beside the program, if it exists. In a settings file, the path is relative to the file. \
+                  docs/how-to/serve.md describes how to get the app.",
+        ..row(
+            "web_app",
+            "--web-app",
+            |settings| &mut settings.web_app,
+            "DIR",
+            "Directory of the built web app, which `emend serve` and `/serve` give to browsers",
         )
     },
 ];

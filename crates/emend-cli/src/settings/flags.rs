@@ -29,7 +29,17 @@ impl Args for SettingFlags {
 }
 
 /// Settings that `emend eval` varies itself, or that mean nothing for it.
-const VARIED: [&str; 5] = ["env", "model", "edits", "review", "tool_calls"];
+const VARIED: [&str; 9] = [
+    "env",
+    "model",
+    "edits",
+    "review",
+    "tool_calls",
+    "session_max_tokens",
+    "session_max_cost",
+    "session_max_time",
+    "web_app",
+];
 
 /// The options of the settings without those in [`VARIED`].
 #[derive(Clone, Debug, Default)]

@@ -23,10 +23,12 @@ const PLACES: &str =
 const MEMORY: &str = "Files in memory are searched as fast as an index is read.";
 const GRAMMARS: &str = "The grammars are parsers in C, which the package does not have.";
 const ALWAYS: &str = "In JavaScript it keeps its default, because the size of the package's core is limited.";
+const SESSIONS: &str = "Sessions of the review service have budgets of their own (`budget` and `job_budget`).";
+const APP: &str = "Only the command line serves the page.";
 const RETRY: &str = "A `fetch` of your own can retry.";
 
 /// A setting of the command line: its type, its default, the npm option and the control of the page.
-const HOSTS: [(&str, &str, &str, Cell, Cell); 50] = [
+const HOSTS: [(&str, &str, &str, Cell, Cell); 54] = [
     ("env", "`ssh:HOST:DIR` and others", "this machine", No(PLACES), No(PROJECT)),
     ("model", "name of a model", "newest model with an API key, else `offline`", By("model"), By("Model")),
     ("effort", "`none` to `max`", "the provider's", By("effort"), No(PAGE)),
@@ -39,6 +41,9 @@ const HOSTS: [(&str, &str, &str, Cell, Cell); 50] = [
     ("max_tokens", "number", "no limit", By("maxTokens"), By("Limit of a task in tokens")),
     ("max_cost", "US dollars", "no limit", By("maxCostUsd"), By("Limit of a task in US dollars")),
     ("max_time", "time", "no limit", By("maxDurationMs"), No(PAGE)),
+    ("session_max_tokens", "number", "no limit", No(SESSIONS), No(SESSIONS)),
+    ("session_max_cost", "US dollars", "no limit", No(SESSIONS), No(SESSIONS)),
+    ("session_max_time", "time", "no limit", No(SESSIONS), No(SESSIONS)),
     ("review", "switch", "off; in JavaScript on", By("mode"), No(REVIEW)),
     ("read_only", "switch", "off", By("readOnly"), No(PAGE)),
     ("allow", "rules", "edits", By("policy"), No(PAGE)),
@@ -77,6 +82,7 @@ const HOSTS: [(&str, &str, &str, Cell, Cell); 50] = [
     ("env_keep", "names", "none", No(COMMANDS), No(NO_COMMANDS)),
     ("env_drop", "names", "none", No(COMMANDS), No(NO_COMMANDS)),
     ("index", "switch", "on", No(MEMORY), No(MEMORY)),
+    ("web_app", "path", "`web` beside the program", No(APP), No(APP)),
 ];
 
 const KEYS: &str = "Keys are read from the environment only, so that no file and no list of processes contains them.";

@@ -28,6 +28,9 @@ pub(crate) struct Settings {
     pub(crate) max_tokens: Sourced<Tokens>,
     pub(crate) max_cost: Sourced<Dollars>,
     pub(crate) max_time: Sourced<Duration>,
+    pub(crate) session_max_tokens: Sourced<Tokens>,
+    pub(crate) session_max_cost: Sourced<Dollars>,
+    pub(crate) session_max_time: Sourced<Duration>,
     pub(crate) review: Sourced<bool>,
     pub(crate) allow: Vec<Sourced<String>>,
     pub(crate) ask: Vec<Sourced<String>>,
@@ -66,6 +69,7 @@ pub(crate) struct Settings {
     pub(crate) env_keep: Vec<Sourced<String>>,
     pub(crate) env_drop: Vec<Sourced<String>>,
     pub(crate) index: Sourced<Switch>,
+    pub(crate) web_app: Sourced<Option<String>>,
     /// The limits of `emend serve`. They have no options.
     pub(crate) service: ServiceLimits,
     /// The choice between the model and the fallback model. It has no options.
@@ -129,7 +133,7 @@ pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
 }
 
 /// The usual settings.
-static TABLE: [Row; 20] = [
+static TABLE: [Row; 23] = [
     Row {
         name: "env",
         option: "--env",
@@ -273,6 +277,40 @@ static TABLE: [Row; 20] = [
         heading: LIMIT,
         help: "Stop a run after this time, e.g. 90s or 10m",
         details: "The time in which a question waits for your answer does not count.",
+    },
+    Row {
+        name: "session_max_tokens",
+        option: "--session-max-tokens",
+        field: |settings| &mut settings.session_max_tokens,
+        project: ProjectRight::Lower,
+        value_name: "N",
+        requires: None,
+        heading: LIMIT,
+        help: "Stop a conversation after N tokens of all its messages together",
+        details: "A conversation that is resumed goes on counting. `/status` shows what is used, and `/budget` changes the limit. The sessions of \
+                  `emend serve` have the budgets that their clients set.",
+    },
+    Row {
+        name: "session_max_cost",
+        option: "--session-max-cost",
+        field: |settings| &mut settings.session_max_cost,
+        project: ProjectRight::Lower,
+        value_name: "USD",
+        requires: None,
+        heading: LIMIT,
+        help: "Stop a conversation after this cost of all its messages together, in US dollars",
+        details: "",
+    },
+    Row {
+        name: "session_max_time",
+        option: "--session-max-time",
+        field: |settings| &mut settings.session_max_time,
+        project: ProjectRight::Lower,
+        value_name: "TIME",
+        requires: None,
+        heading: LIMIT,
+        help: "Stop a conversation after this time of all its runs together",
+        details: "",
     },
     Row {
         name: "review",

@@ -1,6 +1,6 @@
 //! A conversation on an emulated terminal that other terminals join.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -123,6 +123,46 @@ fn a_question_that_another_terminal_answers_is_closed_everywhere() {
     terminal.wait_for("  answered: right").wait_for("Thanks.").wait_for("[completed]");
     other.leave();
     terminal.enter("/quit").wait_for("the server has stopped");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn the_page_is_served_from_the_directory_of_the_setting() {
+    let file = ("settings/emend/config.toml", &b"web_app = \"app\"\n"[..]);
+    let page = ("settings/emend/app/index.html", &b"<!doctype html>The page.\n"[..]);
+    let project = Project::new(&[("notes.md", b"# alpha\n"), file, page]);
+    let directory = project.path("settings/emend/app");
+    let get = |url: &str| {
+        let (address, _) = url.trim_start_matches("http://").split_once('/').unwrap();
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply
+    };
+    let settings = project.path("settings");
+    let option = [("--web-app", directory.to_str().unwrap())];
+    for (args, variables, has_page) in [
+        (&[][..], vec![], false),
+        (&option.map(|(name, value)| [name, value]).concat()[..], vec![], true),
+        (&[][..], vec![("EMEND_WEB_APP", directory.to_str().unwrap())], true),
+        // The path in a file is relative to it.
+        (&[][..], vec![("XDG_CONFIG_HOME", settings.to_str().unwrap())], true),
+    ] {
+        let mut terminal = Terminal::open(&project, args, (100, 160), &variables);
+        terminal.wait_for_prompt(1);
+        let url = serve(&mut terminal);
+        let printed = format!("in a browser: {url}");
+        assert_eq!(terminal.raw.contains(&printed), has_page, "{}", terminal.raw);
+        assert_eq!(terminal.raw.contains("no web app was found; --web-app DIR"), !has_page, "{}", terminal.raw);
+        assert_eq!(get(&url).contains("The page."), has_page, "{}", get(&url));
+        terminal.enter("/quit").wait_for("the server has stopped");
+        assert_eq!(terminal.end(), 0);
+    }
+    // A directory without a page is refused, and the conversation goes on.
+    let mut terminal = Terminal::open(&project, &["--web-app", "settings"], (100, 160), &[]);
+    terminal.wait_for_prompt(1).enter("/serve").wait_for("--web-app: web_app: settings has no index.html");
+    terminal.wait_for_prompt(2).press("\u{4}");
     assert_eq!(terminal.end(), 0);
 }
 

@@ -7,6 +7,9 @@ mod attached;
 mod bad_input;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod budgets;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod chat;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

@@ -37,6 +37,9 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
         max_tokens           -                    default
         max_cost             -                    default
         max_time             -                    default
+        session_max_tokens   -                    default
+        session_max_cost     -                    default
+        session_max_time     -                    default
         review               true                 ./.emend.toml
         read_only            false                default
         allow                shell:cargo *        ROOT/config/emend/config.toml
@@ -68,6 +71,7 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
         max_command_timeout  -                    default
         env_inherit          harmless             default
         index                true                 default
+        web_app              -                    default
 
         service.max_tool_calls_per_job             12       default
         service.max_search_results_default         20       default

@@ -25,6 +25,9 @@ fn samples() -> Vec<(&'static str, &'static str, Value)> {
         ("max_tokens", "20k", json!(20_000)),
         ("max_cost", "1.5", json!(1.5)),
         ("max_time", "2m", json!("120s")),
+        ("session_max_tokens", "30k", json!(30_000)),
+        ("session_max_cost", "2.5", json!(2.5)),
+        ("session_max_time", "3m", json!("180s")),
         ("review", "true", json!(true)),
         ("read_only", "true", json!(true)),
         ("allow", "shell:ls *", json!("shell:ls *")),
@@ -63,6 +66,7 @@ fn samples() -> Vec<(&'static str, &'static str, Value)> {
         ("env_keep", "CI_TOKEN", json!("CI_TOKEN")),
         ("env_drop", "DEBUG", json!("DEBUG")),
         ("index", "off", json!(false)),
+        ("web_app", "dist", json!("dist")),
     ]
 }
 
