@@ -110,15 +110,7 @@ pub(crate) fn select_observed(
     }
     if let Some(fallback) = settings.fallback_model.value.as_ref().filter(|fallback| *fallback != name) {
         let second = open(fallback, Record::No, project)?;
-        let usual = RouterPolicy::default();
-        let attempts = settings.fallback_attempts.value.0.and_then(|n| u32::try_from(n).ok());
-        let policy = RouterPolicy {
-            agent_mode: AgentMode::HybridAuto,
-            hybrid_max_local_attempts: attempts.unwrap_or(usual.hybrid_max_local_attempts),
-            hybrid_remote_on_timeout_ms: settings.fallback_after.value.ms,
-            ..usual
-        };
-        let policy = settings.routing.over(policy);
+        let policy = router_policy(settings);
         selected.fallback = Some(second.provider.name().to_owned());
         let first = Route { provider: selected.provider, model: None };
         let second = Route { provider: second.provider, model: Some(second.model) };
@@ -132,6 +124,18 @@ pub(crate) fn select_observed(
         selected.provider = router;
     }
     Ok(selected)
+}
+
+/// Returns the policy of the router between the model and the fallback model.
+pub(crate) fn router_policy(settings: &Settings) -> RouterPolicy {
+    let usual = RouterPolicy::default();
+    let attempts = settings.fallback_attempts.value.0.and_then(|n| u32::try_from(n).ok());
+    settings.routing.over(RouterPolicy {
+        agent_mode: AgentMode::HybridAuto,
+        hybrid_max_local_attempts: attempts.unwrap_or(usual.hybrid_max_local_attempts),
+        hybrid_remote_on_timeout_ms: settings.fallback_after.value.ms,
+        ..usual
+    })
 }
 
 /// Opens a provider whose responses are the host's own.

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use emend_llm::PROVIDERS;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::config_defaults::{filled, shown};
 use crate::approve;
 use crate::args::SessionArgs;
 use crate::failure::Failure;
@@ -18,7 +19,7 @@ pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure
     let settings = Settings::load(&place, &args.settings)?;
     approve::policy(&settings)?;
     session_config::check(&settings)?;
-    let rows = settings.rows();
+    let rows = filled(settings.rows(), &settings);
     let mut stdout = visible::listing();
     if json {
         for SettingRow { name, value, source } in rows {
@@ -56,14 +57,10 @@ pub(crate) fn config(args: &SessionArgs, json: bool) -> Result<ExitCode, Failure
 
 /// Prints settings in columns.
 fn write_rows(out: &mut impl Write, rows: &[SettingRow]) -> std::io::Result<()> {
-    let shown = |value: &Value| match value {
-        Value::Null => "-".to_owned(),
-        value => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
-    };
     let name_width = rows.iter().map(|row| row.name.len()).max().unwrap_or_default();
-    let width = rows.iter().map(|row| shown(&row.value).chars().count()).max().unwrap_or_default();
+    let width = rows.iter().map(|row| shown(&row.name, &row.value).chars().count()).max().unwrap_or_default();
     for SettingRow { name, value, source } in rows {
-        writeln!(out, "{name:name_width$}  {:width$}  {source}", shown(value))?;
+        writeln!(out, "{name:name_width$}  {:width$}  {source}", shown(name, value))?;
     }
     Ok(())
 }

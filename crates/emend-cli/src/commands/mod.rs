@@ -12,6 +12,7 @@ pub(crate) mod attach_sessions;
 mod blocked;
 pub(crate) mod checkpoints;
 pub(crate) mod config;
+mod config_defaults;
 pub(crate) mod database;
 pub(crate) mod debug;
 pub(crate) mod diff;

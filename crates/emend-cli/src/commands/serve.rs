@@ -448,7 +448,7 @@ fn token(file: Option<&Path>) -> Result<(Token, bool), Failure> {
 }
 
 /// Returns the directory of the web app.
-fn web_app(settings: &Settings) -> Result<Option<PathBuf>, Failure> {
+pub(super) fn web_app(settings: &Settings) -> Result<Option<PathBuf>, Failure> {
     let Sourced { value, source } = &settings.web_app;
     // The path in a settings file is relative to that file.
     let given = value.as_ref().map(|given| match source {

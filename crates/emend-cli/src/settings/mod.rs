@@ -163,11 +163,14 @@ impl Settings {
         Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
     }
 
-    /// Returns all settings as they are printed, those of tables as `table.name`. Lists have one row per entry.
+    /// Returns all settings as they are printed, those of tables as `table.name`. Lists have one row per entry, and one without
+    /// value if there is no entry.
     pub(crate) fn rows(&self) -> Vec<SettingRow> {
         let mut settings = self.clone();
         let rows = rows().flat_map(|row| {
             let shown = (row.field)(&mut settings).shown();
+            // A list without entries has its default.
+            let shown = if shown.is_empty() { vec![(serde_json::Value::Null, Source::Default)] } else { shown };
             shown.into_iter().map(|(value, source)| SettingRow { name: row.name.to_owned(), value, source })
         });
         let service = service::values(&self.service).map(|value| (service::TABLE, value));

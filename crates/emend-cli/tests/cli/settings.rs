@@ -25,21 +25,21 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
     let outcome = run(&project, &["config", "--profile", "none", "--deny", "web_fetch"], &[("EMEND_EFFORT", "max")]);
     let shown = outcome.assert_ok().stdout.replace(project.root.path().to_str().unwrap(), "ROOT");
     expect_test::expect![[r#"
-        env                  -                    default
+        env                  this machine         default
         model                anthropic:from-file  ROOT/config/emend/config.toml
         effort               max                  EMEND_EFFORT
         profile              none                 --profile
-        edits                -                    default
+        edits                Emend's own tools    default
         subagents            false                default
         outline              false                default
-        instructions         -                    default
+        instructions         none                 default
         max_tool_rounds      100                  default
-        max_tokens           -                    default
-        max_cost             -                    default
-        max_time             -                    default
-        session_max_tokens   -                    default
-        session_max_cost     -                    default
-        session_max_time     -                    default
+        max_tokens           no limit             default
+        max_cost             no limit             default
+        max_time             no limit             default
+        session_max_tokens   no limit             default
+        session_max_cost     no limit             default
+        session_max_time     no limit             default
         review               true                 ./.emend.toml
         read_only            false                default
         allow                shell:cargo *        ROOT/config/emend/config.toml
@@ -47,55 +47,63 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
         deny                 shell:rm *           ./.emend.toml
         deny                 web_fetch            --deny
         sandbox              false                default
+        sandbox_write        none                 default
         web                  true                 ROOT/config/emend/config.toml
-        fallback_model       -                    default
-        fallback_attempts    -                    default
-        fallback_after       -                    default
+        fallback_model       none                 default
+        fallback_attempts    2                    default
+        fallback_after       no limit             default
         tool_calls           native               default
-        provider_options     -                    default
+        provider_options     none                 default
         web_search           false                default
+        beta                 none                 default
+        safety               none                 default
         streaming            true                 default
-        retries              -                    default
-        context_window       -                    default
+        retries              2                    default
+        context_window       unknown              default
         compaction           prune                default
-        system_prompt        -                    default
+        system_prompt        by family            default
+        documents            AGENTS.md            default
         parallel_tools       true                 default
-        loop_window          -                    default
-        max_responses        -                    default
-        max_tool_calls       -                    default
-        max_schema_retries   -                    default
+        loop_window          10                   default
+        max_responses        no limit             default
+        max_tool_calls       no limit             default
+        max_schema_retries   5                    default
         hide_secrets         false                default
-        max_subagents        -                    default
-        max_subagent_depth   -                    default
-        command_timeout      -                    default
-        max_command_timeout  -                    default
+        max_subagents        8                    default
+        max_subagent_depth   1                    default
+        output_chars         by tool              default
+        output_lines         by tool              default
+        command_timeout      10s                  default
+        max_command_timeout  600s                 default
         env_inherit          harmless             default
+        env_keep             none                 default
+        env_drop             none                 default
         index                true                 default
-        web_app              -                    default
+        web_app              none                 default
 
-        service.max_tool_calls_per_job             12       default
-        service.max_search_results_default         20       default
-        service.max_search_results_cap             50       default
-        service.max_search_snippet_lines           20       default
-        service.max_read_bytes_default             65536    default
-        service.max_read_lines_default             800      default
-        service.poll_interval_ms                   2000     default
-        service.max_schema_retries                 5        default
-        service.max_hunk_lines                     80       default
-        service.max_hunk_bytes                     8192     default
-        service.max_sessions                       25       default
-        service.max_jobs_per_session               40       default
-        service.max_events_per_job                 3000     default
-        service.completed_ttl_hours                72       default
-        service.max_reruns                         2        default
-        service.max_follow_ups                     20       default
-        service.max_running_jobs                   16       default
-        service.max_text_bytes                     1048576  default
-        routing.agent_mode                         -        default
-        routing.hybrid_max_local_attempts          -        default
-        routing.hybrid_remote_on_schema_fail       -        default
-        routing.hybrid_remote_on_context_overflow  -        default
-        routing.hybrid_remote_on_timeout_ms        -        default
+        service.max_tool_calls_per_job             12           default
+        service.max_search_results_default         20           default
+        service.max_search_results_cap             50           default
+        service.max_search_snippet_lines           20           default
+        service.max_read_bytes_default             65536        default
+        service.max_read_lines_default             800          default
+        service.poll_interval_ms                   2000         default
+        service.max_schema_retries                 5            default
+        service.max_hunk_lines                     80           default
+        service.max_hunk_bytes                     8192         default
+        service.max_sessions                       25           default
+        service.max_jobs_per_session               40           default
+        service.max_events_per_job                 3000         default
+        service.completed_ttl_hours                72           default
+        service.max_reruns                         2            default
+        service.max_follow_ups                     20           default
+        service.max_running_jobs                   16           default
+        service.max_text_bytes                     1048576      default
+        routing.agent_mode                         hybrid_auto  default
+        routing.hybrid_max_local_attempts          2            default
+        routing.hybrid_remote_on_schema_fail       true         default
+        routing.hybrid_remote_on_context_overflow  true         default
+        routing.hybrid_remote_on_timeout_ms        no limit     default
 
         your file     ROOT/config/emend/config.toml
         project file  ./.emend.toml
@@ -136,7 +144,7 @@ fn values_of_tables_are_listed_with_their_sources() {
         ("service.max_running_jobs", "16 default"),
         ("routing.agent_mode", "local ROOT/config/emend/config.toml"),
         ("routing.hybrid_remote_on_timeout_ms", "900 EMEND_HYBRID_REMOTE_ON_TIMEOUT_MS"),
-        ("routing.hybrid_max_local_attempts", "- default"),
+        ("routing.hybrid_max_local_attempts", "2 default"),
     ] {
         assert_eq!(source_of(name), expected, "{name}");
     }

@@ -92,6 +92,47 @@ fn shown(outcome: &Outcome, name: &str) -> (Value, String) {
 }
 
 #[test]
+fn the_defaults_are_shown_with_their_values() {
+    let project = Project::new(&[]);
+    let plain = project.run(&["config", "--json", "--model", "offline"]);
+    for (name, expected) in [
+        ("fallback_attempts", json!(2)),
+        ("retries", json!(2)),
+        ("loop_window", json!(10)),
+        ("max_schema_retries", json!(5)),
+        ("max_subagents", json!(8)),
+        ("max_subagent_depth", json!(1)),
+        ("command_timeout", json!("10s")),
+        ("max_command_timeout", json!("600s")),
+        ("documents", json!("AGENTS.md")),
+        ("context_window", Value::Null),
+        ("max_tokens", Value::Null),
+        ("routing.agent_mode", json!("hybrid_auto")),
+        ("routing.hybrid_max_local_attempts", json!(2)),
+        ("routing.hybrid_remote_on_schema_fail", json!(true)),
+    ] {
+        assert_eq!(shown(&plain, name), (expected, "default".to_owned()), "{name}");
+    }
+    // They are those of the model and of other settings.
+    let args = ["config", "--json", "--model", "claude-sonnet-4-5", "--max-command-timeout", "100s"];
+    let claude = project.run_with(&args, &[("EMEND_FALLBACK_ATTEMPTS", "3")]);
+    for (name, expected) in [
+        ("command_timeout", json!("100s")),
+        ("documents", json!("CLAUDE.md")),
+        ("context_window", json!(200_000)),
+        ("edits", json!("own")),
+        ("routing.hybrid_max_local_attempts", json!(3)),
+    ] {
+        assert_eq!(shown(&claude, name), (expected, "default".to_owned()), "{name}");
+    }
+    // No line of the table leaves the value open.
+    let table = project.run(&["config"]).assert_ok().stdout.clone();
+    let (settings, _) = table.split_once("\nyour file").unwrap();
+    assert!(settings.lines().any(|line| line.split_whitespace().eq(["max_cost", "no", "limit", "default"])), "{table}");
+    assert!(settings.lines().all(|line| line.split_whitespace().nth(1) != Some("-")), "{table}");
+}
+
+#[test]
 fn every_setting_is_accepted_as_option_in_a_file_and_as_variable() {
     let samples = samples();
     let (mut options, mut file, mut variables) =
