@@ -24,7 +24,7 @@ use crate::settings::Settings;
 /// Name of the document with the use and the budget of each conversation.
 const DOCUMENT: &str = "budgets";
 
-/// What is kept of a conversation.
+/// The part of the document about one conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct Kept {
@@ -195,7 +195,7 @@ pub(crate) fn forget(directory: &StateDir, session: &str) -> Result<(), Failure>
 
 /// Returns the use and the budget of a session of the project's server.
 async fn served(project: &Project, session: &str) -> Result<Option<(Spent, Budget)>, Failure> {
-    if project.is_reader() {
+    if project.is_reader {
         return Ok(None);
     }
     let Some(store) = served_sessions::open(project.directory())? else { return Ok(None) };

@@ -272,7 +272,7 @@ pub(crate) struct Project {
     /// Whether several servers share the project. Each change is then saved as it is made.
     is_shared: bool,
     /// Whether another process may have locked the project. Nothing but new conversations is saved then.
-    is_reader: bool,
+    pub(crate) is_reader: bool,
 }
 
 impl Project {
@@ -554,11 +554,6 @@ impl Project {
             return Ok(());
         }
         self.state.save(name, document).map_err(Failure::from)
-    }
-
-    /// Returns whether another process has locked the project, so that nothing of its state is written.
-    pub(crate) fn is_reader(&self) -> bool {
-        self.is_reader
     }
 
     /// Returns the notes about runs.

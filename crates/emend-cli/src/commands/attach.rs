@@ -321,7 +321,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// Shows a decision on changes of another client. What this terminal has shown before is out of date then.
+    /// Shows a decision on changes by another client. The changes that this terminal has shown before are out of date then.
     fn show_review(&mut self, data: &Value) -> Result<(), Failure> {
         let Some(what) = data["by"].as_str().and_then(review_change) else { return Ok(()) };
         if data["revision"].as_u64().is_some_and(|revision| revision <= self.own_revision) {

@@ -139,7 +139,7 @@ end of the run:
 | 2 | the command line is invalid, or the input is not what the command takes |
 | 3 | the setup is invalid: API key missing or rejected, project directory or setting invalid |
 | 4 | the provider or the network failed, or the conversation does not fit the model |
-| 5 | a limit stopped the run: `--max-turns`, `--max-tokens`, `--max-cost` or `--max-time` |
+| 5 | a limit stopped the run: `--max-turns`, `--max-tokens`, `--max-cost`, `--max-time` or one of `--session-max-*` |
 | 130 | Ctrl-C interrupted the command |
 | 128 + N | signal N ended the command, e.g. 143 for SIGTERM and 129 for SIGHUP |
 
