@@ -1,8 +1,10 @@
 /** Starts the page: renders it, then opens the project that the tab had before a reload, or shows the start view. */
+import { effect } from "@preact/signals";
 import { render } from "preact";
 import { start } from "./actions/project.js";
 import "./actions/connect-editor.js";
 import { loadTheme } from "./settings.js";
+import { hasProject } from "./store.js";
 import "./styles/base.css";
 import "./styles/layout.css";
 import "./styles/editor.css";
@@ -18,11 +20,19 @@ import { keepUnsent } from "./unsent.js";
 // Before the first paint, so that a dark page does not flash white.
 document.documentElement.dataset.theme = loadTheme();
 
+/** Time in milliseconds after the opening of a project in which it gets the connection for itself. */
+const LATER_MS = 1_500;
+
 const root = document.getElementById("app");
 if (root) render(<App />, root);
 void keepUnsent(start());
 void loadMarkdown();
-loadLater();
+// Nothing of it is needed before a project is open and its first file is shown.
+const stopWaiting = effect(() => {
+  if (!hasProject.value) return;
+  setTimeout(loadLater, LATER_MS);
+  queueMicrotask(() => stopWaiting());
+});
 
 // Vite's development server has no built files to keep.
 if (import.meta.env.PROD && "serviceWorker" in navigator) {

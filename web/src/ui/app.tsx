@@ -36,7 +36,12 @@ import { PaneBar, shownPane } from "./pane-bar.js";
 import { StartView } from "./start-view.js";
 import { TopBar } from "./top-bar.js";
 
-const Dialogs = later(async () => (await import("./dialogs.js")).Dialogs);
+const LoadedDialogs = later(async () => (await import("./dialogs.js")).Dialogs);
+
+/** The dialogs are loaded with the first of them. */
+function Dialogs() {
+  return dialog.value === null ? null : <LoadedDialogs />;
+}
 
 export function App() {
   useEffect(listen, []);

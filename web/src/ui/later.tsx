@@ -22,7 +22,7 @@ export function later<Props extends object>(load: () => Promise<ComponentType<Pr
   };
 }
 
-/** Loads all such components, so that they work without network later. */
+/** Loads all such components that nothing has needed yet, so that they work without network later. */
 export function loadLater(): void {
   for (const load of loads) load().catch(() => undefined);
 }
