@@ -20,6 +20,7 @@ import type { Options, Settings } from "./settings.js";
 
 export type { AgentEvent, CanvasState, FileInfo, FileMatches, Hunk, Review, ReviewFile, Usage } from "emend";
 export type {
+  Amounts,
   Contents,
   Decision as Answer,
   EventBatch,
@@ -31,9 +32,12 @@ export type {
   Rewound,
   RunInfo,
   Scope,
+  SessionChange,
+  SessionInfo,
   Snapshot,
   Step,
   Steps,
+  WorkMode,
 } from "./core/protocol.js";
 
 /** A failure of the engine. */
@@ -104,6 +108,7 @@ function call(method: CoreMethod, args: readonly unknown[], of = session): Promi
 type Common =
   | "open"
   | "join"
+  | "enter"
   | "restore"
   | "projects"
   | "preloadOffline"
@@ -156,9 +161,15 @@ export async function restoreEngine(
   return restored && { ...restored, engine: engineOf(++session) };
 }
 
-/** Starts an engine that stands for a server. */
-export async function joinEngine(url: string, token: string): Promise<Engine> {
-  await shared.join(url, token);
+/** Starts an engine that stands for a server, with its session `id` or that which was used last. */
+export async function joinEngine(url: string, token: string, id: string | null): Promise<Engine> {
+  await shared.join(url, token, id);
+  return engineOf(++session);
+}
+
+/** Starts an engine that stands for another session of the same server. */
+export async function enterEngine(id: string): Promise<Engine> {
+  await shared.enter(id);
   return engineOf(++session);
 }
 

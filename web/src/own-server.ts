@@ -2,6 +2,8 @@
 
 /** Says that the page has joined its own server, for the next visit. */
 const MARK = "emend.own-server";
+/** The session of a server that this tab showed last. */
+const SESSION = "emend.session";
 
 /**
  * Returns the token in the page's address, and removes it there; "" if the server has taken the token out of the address in
@@ -37,6 +39,24 @@ export function noteJoined(isJoined: boolean): void {
 function read(): string | null {
   try {
     return localStorage.getItem(MARK);
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps the id of the tab's session for a reload. */
+export function rememberSession(id: string): void {
+  try {
+    sessionStorage.setItem(SESSION, id);
+  } catch {
+    // A page without storage joins the session that was used last.
+  }
+}
+
+/** Returns the id of the session that the tab showed last, or null. */
+export function rememberedSession(): string | null {
+  try {
+    return sessionStorage.getItem(SESSION) || null;
   } catch {
     return null;
   }

@@ -18,6 +18,7 @@ import {
   type Review,
   type ReviewFile,
   type RunInfo,
+  type SessionInfo,
   type Steps,
 } from "./engine.js";
 import type { Project } from "./folder.js";
@@ -39,7 +40,8 @@ export type Dialog =
   | { readonly kind: "rename"; readonly path: string }
   | { readonly kind: "new-project"; readonly copy: boolean }
   | { readonly kind: "join" }
-  | { readonly kind: "conversations" }
+  /** `problem` says why no further conversation of a server could be started. */
+  | { readonly kind: "conversations"; readonly problem?: string }
   | { readonly kind: "options" }
   | { readonly kind: "timeline" }
   | { readonly kind: "checkpoints"; readonly run?: number }
@@ -92,6 +94,8 @@ export const project = signal<
   skipped: [],
   sample: false,
 });
+/** The joined session of a server, or null. */
+export const session = signal<SessionInfo | null>(null);
 /** The progress of opening a project, or null. */
 export const opening = signal<string | null>("Starting…");
 /** Projects of earlier visits that can be continued, last opened first. */

@@ -4,6 +4,7 @@ import { type Draft, drafts } from "../drafts.js";
 import {
   describe,
   type Engine,
+  enterEngine,
   joinEngine,
   type ProjectInfo,
   preloadOffline,
@@ -32,8 +33,9 @@ import {
   releaseProject,
 } from "../kept-folders.js";
 import { openProjects } from "../locks.js";
-import { invitation, noteJoined, wasJoined } from "../own-server.js";
+import { invitation, noteJoined, rememberedSession, rememberSession, wasJoined } from "../own-server.js";
 import {
+  additions,
   choose,
   closedFolders,
   currentEngine,
@@ -48,7 +50,9 @@ import {
   openPath,
   options,
   project,
+  queue,
   review,
+  session,
   setEngine,
   settings,
   showError,
@@ -64,8 +68,8 @@ import { forgetWritten, recallWritten, rememberWritten } from "../written.js";
 import { resetChats, showChat } from "./conversations.js";
 import { openFile } from "./edit.js";
 import { settleForSaving } from "./kept.js";
-import { refresh, resetState } from "./refresh.js";
-import { leaveRun, readRuns } from "./run.js";
+import { refresh, resetLease, resetState } from "./refresh.js";
+import { addToDraft, leaveRun, readRuns } from "./run.js";
 import { resetTimeline } from "./timeline.js";
 
 /**
@@ -168,6 +172,7 @@ function show(engine: Engine, shown: typeof project.value): void {
   drafts.reset();
   batch(() => {
     project.value = shown;
+    session.value = null;
     openPath.value = null;
     tabs.value = [];
     unreadable.value = null;
@@ -277,7 +282,7 @@ export async function joinServer(url: string, token: string): Promise<void> {
 async function join(url: string, token: string): Promise<void> {
   try {
     opening.value = "Joining the server…";
-    const engine = await joinEngine(url, token);
+    const engine = await joinEngine(url, token, rememberedSession());
     leaveRun();
     resetChats();
     resetTimeline();
@@ -287,6 +292,35 @@ async function join(url: string, token: string): Promise<void> {
     noteJoined(new URL(url).origin === location.origin);
     await refresh();
     await readRuns();
+    rememberSession(session.value?.id ?? "");
+  } finally {
+    opening.value = null;
+  }
+}
+
+/**
+ * Shows another session of the joined server. The files and the review are those of all its sessions. A task of the session
+ * before goes on there; messages that waited for its end return to the message box.
+ */
+export async function enterSession(id: string): Promise<void> {
+  try {
+    await editor.flush();
+    opening.value = "Opening the conversation…";
+    const engine = await enterEngine(id);
+    const [added, waited] = [additions.value, queue.value];
+    leaveRun();
+    resetChats();
+    resetTimeline();
+    resetLease();
+    setEngine(engine);
+    additions.value = added;
+    for (const { text } of waited) addToDraft(text);
+    rememberSession(id);
+    await refresh();
+    await readRuns();
+    if (openPath.value !== null) await engine.openCanvas(openPath.value);
+  } catch (error) {
+    showError(error);
   } finally {
     opening.value = null;
   }
@@ -299,6 +333,7 @@ export async function leaveProject(): Promise<void> {
   // Otherwise the assistant would work on unseen, and write into a record that another tab may have opened.
   await currentEngine().close().catch(showError);
   noteJoined(false);
+  rememberSession("");
   leaveRun();
   setEngine(null);
   editor.reset();

@@ -155,8 +155,13 @@ export function resetState(): void {
     review.value = { revision: 0, files: [] };
     unsaved.value = new Set();
     steps.value = { done: [], undone: [] };
-    leaseHeld.value = false;
   });
+  resetLease();
+}
+
+/** Forgets the lease of the project or session before. */
+export function resetLease(): void {
+  leaseHeld.value = false;
   [lastEpoch, ignoredEpoch] = [0, -1];
 }
 

@@ -33,6 +33,7 @@ import {
   queue,
   runs,
   runTimes,
+  session,
   settings,
   showError,
   spoken,
@@ -148,12 +149,17 @@ export async function answerCall(call: string, decision: Answer, reason = ""): P
   }
 }
 
-/** Reads the tasks to which the project can go back, and the hunks that were there before the last one. */
+/**
+ * Reads the tasks to which the project can go back, and the hunks that were there before the last one; of a server, also the
+ * title, the mode and the budgets of the session.
+ */
 export async function readRuns(): Promise<void> {
   const engine = currentEngine();
-  const [list, before] = await Promise.all([engine.runs(), engine.hunksBefore()]);
+  const ofSession = project.value.remote ? engine.sessionInfo() : null;
+  const [list, before, info] = await Promise.all([engine.runs(), engine.hunksBefore(), ofSession]);
   if (engine !== engineOrNull()) return;
   batch(() => {
+    session.value = info;
     runs.value = list;
     hunksBefore.value = new Set(before);
   });
@@ -242,6 +248,7 @@ async function receiveBatch(received: EventBatch): Promise<void> {
     if (!replayed) await refresh().catch(showError);
     chat.value = reduce({ ...chat.value, offline }, end);
     void priceRun(model);
+    if (project.value.remote && !replayed) void readRuns().catch(showError);
   }
   if (!replayed) for (const event of now) follow(event);
 }

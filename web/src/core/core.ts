@@ -39,6 +39,7 @@ import type {
   CoreApi,
   EventBatch,
   ModelChoice,
+  OfServer,
   PastFile,
   ProjectInfo,
   Restored,
@@ -76,7 +77,7 @@ const DELTAS: ReadonlySet<AgentEvent["kind"]> = new Set([
   "WARNING",
 ]);
 
-export class Core implements Omit<CoreApi, "join" | "rewind"> {
+export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof OfServer> {
   readonly #send: (batch: EventBatch) => Promise<void>;
   #agent: Agent | null = null;
   #journal: Journal | null = null;

@@ -144,11 +144,72 @@ export interface Restored {
   readonly written: WrittenById;
 }
 
+/** Tokens, cost and time: used ones, or limits, where 0 means unlimited. */
+export interface Amounts {
+  readonly tokens: number;
+  readonly costUsd: number;
+  readonly durationMs: number;
+}
+
+/** How edits reach the disk of a server: each is asked about, they wait for the review, or they are saved at once. */
+export type WorkMode = "ask" | "review" | "direct";
+
+/** A session of a server, which the page calls a conversation. */
+export interface SessionInfo {
+  readonly id: string;
+  /** "" before the first task of a session without a title of the user. */
+  readonly title: string;
+  readonly archived: boolean;
+  /** Time of the last change, in milliseconds since 1970. */
+  readonly changed: number;
+  /** Number of tasks so far. */
+  readonly tasks: number;
+  readonly model: string;
+  readonly mode: WorkMode;
+  /** Limits on all tasks together, and on each task. */
+  readonly limits: Amounts;
+  readonly taskLimits: Amounts;
+  readonly spent: Amounts;
+  /** Use by the last task. Only that of the joined session is known. */
+  readonly spentByTask: Amounts;
+}
+
+/** A part of the list of sessions, newest change first. */
+export interface SessionPage {
+  readonly sessions: readonly SessionInfo[];
+  /** Name of the next part, or null. */
+  readonly next: string | null;
+  readonly total: number;
+}
+
+/** The changes of a session. Absent parts stay. */
+export interface SessionChange {
+  readonly title?: string;
+  readonly archived?: boolean;
+  readonly mode?: WorkMode;
+  readonly limits?: Amounts;
+  readonly taskLimits?: Amounts;
+}
+
+/** The operations that only a server has. */
+export interface OfServer {
+  /** Lists the sessions with a text in their title or conversation: the active ones, or all. */
+  sessions(query: string, archived: boolean, after: string | null): Promise<SessionPage>;
+  /** Returns the joined session. */
+  sessionInfo(): Promise<SessionInfo>;
+  /** Starts a session with this model, or with that of the server for "". Returns its id. */
+  startSession(model: string): Promise<string>;
+  changeSession(id: string, change: SessionChange): Promise<void>;
+  removeSession(id: string): Promise<void>;
+}
+
 /** The operations of the worker. Each of them is a message of the page and an answer. */
-export interface CoreApi {
+export interface CoreApi extends OfServer {
   open(info: ProjectInfo, files: Contents, settings: Settings, options: Options): Promise<void>;
-  /** Joins the session of a server (`emend serve`) that was used last. */
-  join(url: string, token: string): Promise<void>;
+  /** Joins a session of a server (`emend serve`): that of `id` if there is one, else that which was used last. */
+  join(url: string, token: string, id: string | null): Promise<void>;
+  /** Joins another session of the same server. */
+  enter(id: string): Promise<void>;
   /**
    * Opens a project from the journal and repeats its operations, then the edits of `drafts` that are not in the journal.
    * Returns null if there is none.

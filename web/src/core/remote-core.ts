@@ -32,6 +32,7 @@ import type {
   Step,
 } from "./protocol.js";
 import { moved } from "./remote-bodies.js";
+import { RemoteSessions } from "./remote-sessions.js";
 import { readTranscript } from "./remote-transcript.js";
 import { ReviewChanges } from "./review-changes.js";
 import { endsJob, eventsOfQuestion, translated } from "./service-events.js";
@@ -41,6 +42,7 @@ type Own = Omit<
   CoreApi,
   | "open"
   | "join"
+  | "enter"
   | "restore"
   | "projects"
   | "forget"
@@ -54,11 +56,11 @@ type Own = Omit<
 >;
 
 /** A step of the user. One that went back to before a task says how, to be repeated. */
-type RemoteStep = Step & { readonly rewound?: { readonly job: string; readonly extent: Extent } };
+type RemoteStep = Step & {
+  readonly rewound?: { readonly session: string; readonly job: string; readonly extent: Extent };
+};
 
-export class RemoteCore implements Own {
-  readonly #client: ServiceClient;
-  readonly #session: string;
+export class RemoteCore extends RemoteSessions implements Own {
   readonly #send: (batch: EventBatch) => Promise<void>;
   readonly #review = new ReviewChanges();
   readonly #paths = new Set<string>();
@@ -91,18 +93,32 @@ export class RemoteCore implements Own {
   #ended = new Map<string, () => void>();
 
   private constructor(client: ServiceClient, session: string, send: (batch: EventBatch) => Promise<void>) {
-    this.#client = client;
-    this.#session = session;
+    super(client, session);
     this.#send = send;
   }
 
-  /** Joins the session that was used last, or begins one. */
-  static async join(baseUrl: string, token: string, send: (batch: EventBatch) => Promise<void>): Promise<RemoteCore> {
+  /** Joins the session `id` if there is one, else that which was used last, or begins one. */
+  static async join(
+    baseUrl: string,
+    token: string,
+    id: string | null,
+    send: (batch: EventBatch) => Promise<void>,
+  ): Promise<RemoteCore> {
     const client = createClient({ baseUrl, ...(token !== "" && { token }) });
-    const { sessions } = await client.call("ListSessions", { status: "active", limit: 1 });
-    const session = sessions[0]?.session_id ?? (await client.call("CreateSession", {})).session_id;
+    const session = (await found(client, id)) ?? (await lastUsed(client));
     const core = new RemoteCore(client, session, send);
     for (const { file_path: path } of (await client.call("ChangeLog")).changes) core.#paths.add(path);
+    return core;
+  }
+
+  /** Joins another session of the server. The files and the steps of the user are those of all its sessions. */
+  async entered(id: string): Promise<RemoteCore> {
+    const session = await found(this.client, id);
+    if (session === null) throw new Error("the server does not have this conversation any more");
+    const core = new RemoteCore(this.client, session, this.#send);
+    for (const path of this.#paths) core.#paths.add(path);
+    core.#steps = this.#steps;
+    core.#batches = this.#batches;
     return core;
   }
 
@@ -129,7 +145,7 @@ export class RemoteCore implements Own {
     } catch {
       if (this.#hasLeft) return;
       const failure = { code: "network", message: "the connection to the server was lost", suggestions: [] };
-      this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.#session, kind: "ERROR", data: failure });
+      this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.session, kind: "ERROR", data: failure });
       for (const end of this.#ended.values()) end();
     } finally {
       await this.#flush();
@@ -141,7 +157,7 @@ export class RemoteCore implements Own {
 
   /** Shows the whole conversation anew. Returns the number of the newest event that it contains. */
   async #readConversation(): Promise<number> {
-    const { events, tasks, recent, open, seq } = await readTranscript(this.#client, this.#session);
+    const { events, tasks, recent, open, seq } = await readTranscript(this.client, this.session);
     [this.#job, this.#question] = [null, null];
     this.#asked.clear();
     this.#tasks = [...tasks];
@@ -173,7 +189,7 @@ export class RemoteCore implements Own {
     const { signal } = this.#stream;
     [this.#seen, this.#attached] = [after, null];
     try {
-      for await (const item of this.#client.events({ after, signal })) if (this.#receive(item)) return true;
+      for await (const item of this.client.events({ after, signal })) if (this.#receive(item)) return true;
     } catch (error) {
       if (!signal.aborted) throw error;
     }
@@ -186,10 +202,10 @@ export class RemoteCore implements Own {
     if (isAttached(item)) this.#attached = item;
     else if (isState(item)) {
       const data = { path: "", revision: item.state.revision, pending_hunks: 0 };
-      this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.#session, kind: "FILE_CHANGED", data });
+      this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.session, kind: "FILE_CHANGED", data });
     } else {
       this.#seen = item.seq;
-      if (item.session_id === this.#session) {
+      if (item.session_id === this.session) {
         if (/^session\.rew(ound|ind_undone)$/.test(item.type)) return true;
         const ended = this.#note(item);
         if (ended !== null) void this.#flush().then(() => this.#ended.get(ended)?.());
@@ -209,7 +225,7 @@ export class RemoteCore implements Own {
     const { jobs, ts } = this.#attached;
     this.#attached = null;
     for (const { job_id, session_id, question, approvals } of jobs) {
-      if (session_id !== this.#session) continue;
+      if (session_id !== this.session) continue;
       const event = { cursor: 0, seq: 0, ts, session_id, job_id };
       for (const data of approvals) this.#note({ ...event, type: "approval.requested", data });
       if (question === null || this.#question?.id === question.question_id) continue;
@@ -289,7 +305,7 @@ export class RemoteCore implements Own {
   }
 
   async #readReview(): Promise<Review> {
-    return moved(await this.#client.call("GetReview", {}));
+    return moved(await this.client.call("GetReview", {}));
   }
 
   #list({ files }: Review): readonly FileInfo[] {
@@ -324,7 +340,7 @@ export class RemoteCore implements Own {
 
   async #buffer(path: string) {
     try {
-      return await this.#client.call("GetBuffer", { file_path: path });
+      return await this.client.call("GetBuffer", { file_path: path });
     } catch (error) {
       if ((error as { code?: string }).code === "not_found") return null;
       throw error;
@@ -338,22 +354,22 @@ export class RemoteCore implements Own {
   async write(path: string, text: string, base: string | null, step: Step) {
     const before = await this.read(path);
     const body = { file_path: path, content: text, ...(base !== null && { base }) };
-    const after = (await this.#client.call("UserEdit", { body })).content ?? "";
+    const after = (await this.client.call("UserEdit", { body })).content ?? "";
     this.#paths.add(path);
     if (after !== before) this.#step(step);
     return { text: after, changed: after !== before };
   }
 
   async remove(path: string): Promise<void> {
-    await this.#client.call("UserEdit", { body: { file_path: path, content: null } });
+    await this.client.call("UserEdit", { body: { file_path: path, content: null } });
     this.#paths.delete(path);
     this.#step({ kind: "delete", path });
   }
 
   async rename(path: string, to: string): Promise<void> {
     const text = await this.read(path);
-    await this.#client.call("UserEdit", { body: { file_path: to, content: text ?? "" } });
-    await this.#client.call("UserEdit", { body: { file_path: path, content: null } });
+    await this.client.call("UserEdit", { body: { file_path: to, content: text ?? "" } });
+    await this.client.call("UserEdit", { body: { file_path: path, content: null } });
     this.#paths.add(to).delete(path);
     this.#step({ kind: "rename", path, count: 2 });
   }
@@ -364,23 +380,23 @@ export class RemoteCore implements Own {
 
   async accept(ids: readonly string[], over: boolean, path: string): Promise<void> {
     const decision = over ? "accept_over" : "accept";
-    await this.#client.call("Decide", { body: { decision, hunk_ids: [...ids] } });
+    await this.client.call("Decide", { body: { decision, hunk_ids: [...ids] } });
     this.#step({ kind: "accept", path });
   }
 
   async reject(ids: readonly string[], dependents: "refuse" | "only" | "with", path: string): Promise<void> {
-    await this.#client.call("Decide", { body: { decision: "reject", dependents, hunk_ids: [...ids] } });
+    await this.client.call("Decide", { body: { decision: "reject", dependents, hunk_ids: [...ids] } });
     this.#step({ kind: "reject", path });
   }
 
   async acceptAll(path: string | null): Promise<boolean> {
-    await this.#client.call("Decide", { body: { decision: "accept", ...scopeOf(path) } });
+    await this.client.call("Decide", { body: { decision: "accept", ...scopeOf(path) } });
     this.#step({ kind: "accept", path: path ?? "" });
     return true;
   }
 
   async rejectAll(path: string | null): Promise<boolean> {
-    await this.#client.call("Decide", { body: { decision: "reject", ...scopeOf(path) } });
+    await this.client.call("Decide", { body: { decision: "reject", ...scopeOf(path) } });
     this.#step({ kind: "reject", path: path ?? "" });
     return true;
   }
@@ -389,16 +405,16 @@ export class RemoteCore implements Own {
     const { done, undone } = this.#steps;
     const last = done.at(-1);
     if (last?.rewound) {
-      await this.#unwind();
+      await this.#unwind(last.rewound.session);
     } else {
-      for (let at = 0; at < (last?.count ?? 1); at++) await this.#client.call("Undo");
+      for (let at = 0; at < (last?.count ?? 1); at++) await this.client.call("Undo");
     }
     if (last) this.#steps = { done: done.slice(0, -1), undone: [...undone, last] };
   }
 
-  async #unwind(): Promise<void> {
+  async #unwind(session: string): Promise<void> {
     try {
-      await this.#client.call("UndoRewind", { session_id: this.#session, body: {} });
+      await this.client.call("UndoRewind", { session_id: session, body: {} });
     } catch (error) {
       if ((error as { code?: string }).code !== "conflict") throw error;
       throw new Error("Going back cannot be undone any more: an edit, a decision or a task came after it.");
@@ -410,18 +426,18 @@ export class RemoteCore implements Own {
     const { done, undone } = this.#steps;
     const last = undone.at(-1);
     if (last?.rewound) {
-      const { job, extent } = last.rewound;
-      await this.#client.call("Rewind", { session_id: this.#session, body: { job_id: job, ...extent } });
+      const { session, job, extent } = last.rewound;
+      await this.client.call("Rewind", { session_id: session, body: { job_id: job, ...extent } });
       await this.#read(true);
     } else {
-      for (let at = 0; at < (last?.count ?? 1); at++) await this.#client.call("Redo");
+      for (let at = 0; at < (last?.count ?? 1); at++) await this.client.call("Redo");
     }
     if (last) this.#steps = { done: [...done, last], undone: undone.slice(0, -1) };
   }
 
   async canvas(): Promise<CanvasState> {
     try {
-      const { file_path, held, epoch } = await this.#client.call("GetCanvas", { session_id: this.#session });
+      const { file_path, held, epoch } = await this.client.call("GetCanvas", { session_id: this.session });
       this.#canvas = { path: file_path ?? null, held, epoch };
     } catch {
       // A session without a canvas has none to show.
@@ -432,13 +448,13 @@ export class RemoteCore implements Own {
   async openCanvas(path: string | null): Promise<void> {
     if (path === null) return;
     // A canvas cannot show a file that is not text; the page says so itself.
-    await this.#client
-      .request("POST", `/api/agent/sessions/${encodeURIComponent(this.#session)}/canvas/open`, { file_path: path })
+    await this.client
+      .request("POST", `/api/agent/sessions/${encodeURIComponent(this.session)}/canvas/open`, { file_path: path })
       .catch(() => undefined);
   }
 
   async takeBack(): Promise<void> {
-    await this.#client.request("POST", `/api/agent/sessions/${encodeURIComponent(this.#session)}/canvas/take_back`, {});
+    await this.client.request("POST", `/api/agent/sessions/${encodeURIComponent(this.session)}/canvas/take_back`, {});
   }
 
   async run(text: string): Promise<void> {
@@ -447,10 +463,10 @@ export class RemoteCore implements Own {
     if (asked) {
       job = asked.job;
       this.#job = job;
-      await this.#client.call("Clarify", { job_id: job, body: { question_id: asked.id, answer: text } });
+      await this.client.call("Clarify", { job_id: job, body: { question_id: asked.id, answer: text } });
     } else {
-      const body = { session_id: this.#session, instruction: text };
-      job = (await this.#client.call("Run", { body })).job_id;
+      const body = { session_id: this.session, instruction: text };
+      job = (await this.client.call("Run", { body })).job_id;
     }
     await new Promise<void>((done) => this.#ended.set(job, done));
     this.#ended.delete(job);
@@ -458,24 +474,28 @@ export class RemoteCore implements Own {
 
   async steer(text: string): Promise<void> {
     if (this.#job === null) throw new Error("the run has ended");
-    await this.#client.call("Steer", { job_id: this.#job, body: { text } });
+    await this.client.call("Steer", { job_id: this.#job, body: { text } });
   }
 
   async stop(): Promise<void> {
-    if (this.#job !== null) await this.#client.call("Cancel", { job_id: this.#job });
+    if (this.#job !== null) await this.client.call("Cancel", { job_id: this.#job });
   }
 
   async answer(call: string, decision: Decision, reason: string): Promise<void> {
     if (this.#job === null) return;
     const name = decision === "always" ? "allow_always" : decision;
     const body = { tool_call_id: call, decision: name, ...(reason !== "" && { reason }) } as const;
-    await this.#client.call("Approve", { job_id: this.#job, body });
+    await this.client.call("Approve", { job_id: this.#job, body });
   }
 
   async runs(): Promise<readonly RunInfo[]> {
     await this.#read();
-    const { checkpoints } = await this.#client.call("ListCheckpoints", { session_id: this.#session });
-    return (await this.#jobs()).map((job, number) => {
+    return this.#runsOf(await this.#jobs());
+  }
+
+  async #runsOf(jobs: readonly JobRecord[]): Promise<readonly RunInfo[]> {
+    const { checkpoints } = await this.client.call("ListCheckpoints", { session_id: this.session });
+    return jobs.map((job, number) => {
       const point = checkpoints.find((each) => each.job_id === job.job_id);
       return {
         number,
@@ -491,18 +511,19 @@ export class RemoteCore implements Own {
 
   /** Returns the jobs that have begun. Each has a checkpoint. */
   async #jobs(): Promise<readonly JobRecord[]> {
-    const { jobs } = await this.#client.call("ListJobs", { session_id: this.#session });
+    const { jobs } = await this.client.call("ListJobs", { session_id: this.session });
     return jobs.filter((job) => job.checkpoint_id != null);
   }
 
   async past(run: number): Promise<readonly PastFile[]> {
-    const [jobs, runs] = [await this.#jobs(), await this.runs()];
+    const jobs = await this.#jobs();
+    const runs = await this.#runsOf(jobs);
     const files: PastFile[] = [];
     for (const path of [...new Set(runs.slice(run).flatMap((each) => each.files))].sort()) {
       // The first job that changed the file has its text from before.
       const first = runs.slice(run).find((each) => each.files.includes(path));
       const checkpoint = jobs[first?.number ?? run]?.checkpoint_id ?? "";
-      const found = await this.#client.call("Diff3", { checkpoint_id: checkpoint, file_path: path });
+      const found = await this.client.call("Diff3", { checkpoint_id: checkpoint, file_path: path });
       const saved = await this.readDisk(path);
       files.push({ path, before: found.checkpoint_base ?? null, now: found.current_file ?? null, saved });
     }
@@ -513,9 +534,9 @@ export class RemoteCore implements Own {
     const job = (await this.#jobs())[run]?.job_id;
     if (job === undefined) throw new Error("the server has no such task");
     const body = { job_id: job, ...extent, preview };
-    const { restored, kept, lost } = await this.#client.call("Rewind", { session_id: this.#session, body });
+    const { restored, kept, lost } = await this.client.call("Rewind", { session_id: this.session, body });
     if (!preview) {
-      this.#step({ kind: "go back", path: "", rewound: { job, extent } });
+      this.#step({ kind: "go back", path: "", rewound: { session: this.session, job, extent } });
       await this.#read(true);
     }
     return { restored, kept, lost };
@@ -532,8 +553,8 @@ export class RemoteCore implements Own {
     const last = (await this.#jobs()).at(-1)?.job_id;
     if (last === undefined) return [];
     const [all, ofLast] = await Promise.all([
-      this.#client.call("GetReview", {}),
-      this.#client.call("GetReview", { job_id: last }),
+      this.client.call("GetReview", {}),
+      this.client.call("GetReview", { job_id: last }),
     ]);
     const own = new Set(hunkIds(ofLast));
     return hunkIds(all).filter((id) => !own.has(id));
@@ -547,12 +568,12 @@ export class RemoteCore implements Own {
     // The server has limits of its own.
   }
 
-  async converse(index: number): Promise<void> {
-    if (index !== 0) throw new Error("other conversations of the server are opened from its terminal");
+  async converse(): Promise<void> {
+    // The page enters other sessions as a whole.
   }
 
   async entitle(_index: number, title: string): Promise<void> {
-    await this.#client.call("UpdateSession", { session_id: this.#session, body: { title } });
+    await this.changeSession(this.session, { title });
   }
 
   async diff(): Promise<string> {
@@ -578,6 +599,22 @@ export class RemoteCore implements Own {
   async search(): Promise<readonly FileMatches[]> {
     throw new Error("a server has no search for pages yet");
   }
+}
+
+/** Returns the id of a session if the server has it. */
+async function found(client: ServiceClient, id: string | null): Promise<string | null> {
+  if (id === null) return null;
+  try {
+    return (await client.call("GetSession", { session_id: id })).session_id;
+  } catch (error) {
+    if ((error as { code?: string }).code === "not_found") return null;
+    throw error;
+  }
+}
+
+async function lastUsed(client: ServiceClient): Promise<string> {
+  const { sessions } = await client.call("ListSessions", { status: "active", limit: 1 });
+  return sessions[0]?.session_id ?? (await client.call("CreateSession", {})).session_id;
 }
 
 function hunkIds({ files }: ReviewBody): string[] {

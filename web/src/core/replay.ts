@@ -5,12 +5,12 @@
  * same event of that run.
  */
 import type { Op } from "./journal.js";
-import type { CoreApi, ModelChoice } from "./protocol.js";
+import type { CoreApi, ModelChoice, OfServer } from "./protocol.js";
 import { rebase } from "./rebase.js";
 import type { RecordedResponse, Recorder } from "./recorder.js";
 
 /** The operations that are repeated. */
-export interface Repeatable extends Omit<CoreApi, "goBack" | "run" | "join" | "rewind"> {
+export interface Repeatable extends Omit<CoreApi, "goBack" | "run" | "join" | "enter" | "rewind" | keyof OfServer> {
   goBack(run: number, ops: readonly Op[]): Promise<void>;
   run(text: string, reached: (at: number, chars: number) => Promise<void>): Promise<void>;
   /** The number of events of the run that were read, or -1 while one is shown. */

@@ -24,15 +24,23 @@ function send(message: FromWorker): void {
   postMessage(message);
 }
 
-async function join(url: string, token: string): Promise<void> {
+async function join(url: string, token: string, id: string | null): Promise<void> {
   const { RemoteCore: Remote } = await import("./remote-core.js");
-  const joined = await Remote.join(url, token, sendBatch);
+  const joined = await Remote.join(url, token, id, sendBatch);
   remote?.leave();
   remote = joined;
 }
 
+async function enter(id: string): Promise<void> {
+  const entered = await remote?.entered(id);
+  if (!entered) throw new Error("no server is joined");
+  remote?.leave();
+  remote = entered;
+}
+
 async function carryOut(method: CoreMethod, args: readonly unknown[]): Promise<unknown> {
-  if (method === "join") return join(String(args[0]), String(args[1]));
+  if (method === "join") return join(String(args[0]), String(args[1]), (args[2] ?? null) as string | null);
+  if (method === "enter") return enter(String(args[0]));
   if (method === "open" || method === "restore") {
     remote?.leave();
     remote = null;

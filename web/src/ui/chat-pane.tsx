@@ -3,11 +3,12 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { allChats, chatTitle, openChat } from "../actions/conversations.js";
 import { addToDraft } from "../actions/run.js";
+import { newConversation, sessionTitle } from "../actions/sessions.js";
 import type { Entry, ToolEntry } from "../chat-state.js";
 import { plural, signed } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
 import { forgottenProvider, serverOf } from "../settings.js";
-import { chat, conversation, dialog, opening, project, runTimes, settings, totals } from "../store.js";
+import { chat, conversation, dialog, opening, project, runTimes, session, settings, totals } from "../store.js";
 import { Composer } from "./composer.js";
 import { EntryView } from "./entries.js";
 import { examples } from "./examples.js";
@@ -37,18 +38,31 @@ export function ChatPane() {
 function Conversations() {
   const all = allChats();
   const { running, entries } = chat.value;
-  // A choice during a restoration would end with the conversation that is restored last.
-  const busy = running || opening.value !== null || project.value.remote === true;
+  const joined = session.value;
+  // A choice during a restoration would end with the conversation that is restored last. A task of a server goes on.
+  const busy = (running && joined === null) || opening.value !== null;
   return (
     <>
       <ToolButton
         icon="add"
         label="New conversation"
         disabled={busy || entries.length === 0}
-        onClick={() => {
-          void openChat().then(() => document.querySelector<HTMLElement>(".composer textarea")?.focus());
-        }}
+        onClick={() => void newConversation()}
       />
+      {joined !== null && (
+        <button
+          class="chat-select"
+          type="button"
+          aria-haspopup="dialog"
+          title={`${reveal(sessionTitle(joined))}. Show all conversations`}
+          disabled={busy}
+          onClick={() => {
+            dialog.value = { kind: "conversations" };
+          }}
+        >
+          {reveal(sessionTitle(joined))}
+        </button>
+      )}
       {all.length > 1 && (
         <select
           class="chat-select"
@@ -72,13 +86,18 @@ function Conversations() {
 function ModelButton() {
   const { provider, model } = settings.value;
   const { remote = false } = project.value;
-  const name = remote ? "Model of the server" : provider === "offline" ? "Offline model (no AI)" : model;
+  const name = remote
+    ? (session.value?.model ?? "Model of the server")
+    : provider === "offline"
+      ? "Offline model (no AI)"
+      : model;
   return (
     <button
       class="model-button"
       type="button"
       aria-haspopup="dialog"
-      aria-label={remote ? name : `Model: ${name}. Change`}
+      aria-label={remote ? `Model: ${name}` : `Model: ${name}. Change`}
+      title={remote ? "The server has the model. Another one is chosen with a new conversation." : undefined}
       disabled={chat.value.running || remote}
       onClick={() => {
         dialog.value = { kind: "model" };

@@ -84,7 +84,8 @@ export function ConversationsDialog() {
   );
 }
 
-function Rename({ title, onDone }: { title: string; onDone: (next: string | null) => void }) {
+/** A field for another title. */
+export function Rename({ title, onDone }: { title: string; onDone: (next: string | null) => void }) {
   const name = useSignal(title);
   return (
     <form

@@ -3,7 +3,7 @@
 import { dependentsText } from "../hunk-text.js";
 import { keyName } from "../keys.js";
 import { reveal } from "../reveal.js";
-import { type Dialog, dialog } from "../store.js";
+import { type Dialog, dialog, project } from "../store.js";
 import { CheckpointsDialog } from "./checkpoints-dialog.js";
 import { ConversationsDialog } from "./conversations-dialog.js";
 import { NewFileDialog, NewProjectDialog, RenameDialog } from "./file-dialogs.js";
@@ -14,6 +14,7 @@ import { KeptDialog } from "./kept-dialog.js";
 import { closeDialog, Modal } from "./modal.js";
 import { ModelDialog } from "./model-dialog.js";
 import { OptionsDialog } from "./options-dialog.js";
+import { SessionsDialog } from "./sessions-dialog.js";
 import { TimelineDialog } from "./timeline-dialog.js";
 
 export function Dialogs() {
@@ -34,7 +35,7 @@ export function Dialogs() {
     case "new-project":
       return <NewProjectDialog copy={open.copy} />;
     case "conversations":
-      return <ConversationsDialog />;
+      return project.value.remote ? <SessionsDialog problem={open.problem} /> : <ConversationsDialog />;
     case "join":
       return <JoinDialog />;
     case "options":

@@ -1,6 +1,6 @@
 /** The entries of a conversation: messages, answers, tool calls, notices, and the ends of runs. */
-import { openChat } from "../actions/conversations.js";
 import { send } from "../actions/run.js";
+import { newConversation } from "../actions/sessions.js";
 import { advise, type Remedy } from "../advice.js";
 import {
   type EndEntry,
@@ -14,7 +14,7 @@ import { plural } from "../hunk-text.js";
 import { memo } from "../memo.js";
 import { dollars } from "../money.js";
 import { reveal } from "../reveal.js";
-import { chat, conversation, costs, dialog, isRunning, project, runs } from "../store.js";
+import { chat, conversation, costs, dialog, isRunning, runs } from "../store.js";
 import { baseName } from "../tree.js";
 import { Approval, Question, Subagent } from "./cards.js";
 import { CopyButton } from "./copy-button.js";
@@ -65,9 +65,9 @@ export const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
 function Notice({ entry }: { entry: NoticeEntry }) {
   const { title, steps, details, remedy } = advise(entry.failure);
   const { entries, running } = chat.value;
-  // The remedies of a task are for the last one. The other conversations of a server are opened from its terminal.
+  // The remedies of a task are for the last one.
   const isPast = entries.slice(entries.indexOf(entry)).some((each) => each.kind === "user");
-  const isOffered = OF_TASK.has(remedy) ? !isPast && !(remedy === "conversation" && project.value.remote) : true;
+  const isOffered = OF_TASK.has(remedy) ? !isPast : true;
   return (
     <div class={`entry notice ${entry.level}`} role={entry.level === "error" ? "alert" : "note"}>
       <p>
@@ -112,9 +112,8 @@ function apply(remedy: Remedy): void {
   if (remedy === "settings") dialog.value = { kind: "model" };
   else if (remedy === "reload") location.reload();
   else if (remedy === "continue") void send("continue");
-  else if (remedy === "conversation") {
-    void openChat().then(() => document.querySelector<HTMLElement>(".composer textarea")?.focus());
-  } else void send(chat.value.entries.findLast((entry) => entry.kind === "user")?.text ?? "");
+  else if (remedy === "conversation") void newConversation();
+  else void send(chat.value.entries.findLast((entry) => entry.kind === "user")?.text ?? "");
 }
 
 /** Goes back to before a message, to send it in other words. */

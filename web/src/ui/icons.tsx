@@ -28,6 +28,7 @@ const PATHS = {
   more: "M3.5 8h.01M8 8h.01M12.5 8h.01",
   edit: "M3 13l.7-3 7-7 2.3 2.3-7 7z",
   trash: "M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.7 9h5.6l.7-9",
+  archive: "M2.5 3.5h11v3h-11zM3.5 6.5v6.5h9V6.5M6.5 9h3",
   comment: "M2.5 3h11v8h-6l-3 2.5V11h-2z",
   clock: "M8 2.5a5.5 5.5 0 100 11 5.5 5.5 0 000-11zM8 5v3.2l2 1.3",
   queue: "M3 4h10M3 8h10M3 12h6",

@@ -1,0 +1,109 @@
+// The conversations of a server on the page: each is a session of `emend serve`.
+import assert from "node:assert/strict";
+import { menu } from "../app.mjs";
+import { call, jobIs, joinServer, withServer } from "../service.mjs";
+
+/** Starts a session of another client, with a task. */
+async function worked(server, title, instruction) {
+  const { session_id } = await call(server, "POST", "/api/agent/sessions", { title });
+  const { job_id } = await call(server, "POST", "/api/agent/run", { session_id, instruction });
+  await jobIs(server, job_id, "awaiting_review");
+  return session_id;
+}
+
+const row = (dialog, title) => dialog.getByRole("listitem").filter({ hasText: title });
+
+export const tests = {
+  async "the conversations of a server are found by their text, opened, and kept over a reload"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      await worked(server.url, "Colours", "rename colour to color in notes.md");
+      await worked(server.url, "Water", "rename wet to deep in notes.md");
+      const app = await joinServer(page, url, server.url);
+      await app.transcript.locator(".entry.user", { hasText: "rename wet" }).waitFor();
+      await app.openFile("notes.md");
+      await app.input.fill("a draft");
+
+      await page.getByRole("button", { name: "Water" }).click();
+      const dialog = page.getByRole("dialog", { name: "Conversations" });
+      await dialog.getByText("2 conversations").waitFor();
+      assert.match(await row(dialog, "Water").textContent(), /Open here · 1 task · /);
+      await dialog.getByLabel("Text in conversations").fill("colour to color");
+      await dialog.getByText("1 conversation").waitFor();
+      await row(dialog, "Colours")
+        .getByRole("button", { name: /^Colours/ })
+        .click();
+      await app.transcript.locator(".entry.user", { hasText: "rename colour" }).waitFor();
+      assert.equal(await app.transcript.locator(".entry.user").count(), 1);
+      // The files, the review and the message belong to all of them.
+      await app.hunks(2);
+      assert.equal(await app.input.inputValue(), "a draft");
+      await app.input.fill("");
+      await app.askAndWait("rename sky to sun in notes.md");
+      await app.transcript.locator(".entry.user", { hasText: "rename sky" }).waitFor();
+      // The other one was used last, but the page was in this one.
+      const { sessions } = await call(server.url, "GET", "/api/agent/sessions");
+      const other = sessions.find(({ title }) => title === "Water").session_id;
+      await call(server.url, "PATCH", `/api/agent/sessions/${other}`, { title: "Water 2" });
+      await joinServer(page, url, server.url);
+      await app.transcript.locator(".entry.user", { hasText: "rename sky" }).waitFor();
+      await page.getByRole("button", { name: "Colours", exact: true }).waitFor();
+    });
+  },
+
+  async "a conversation of a server is started, renamed, archived and deleted"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const app = await joinServer(page, url, server.url);
+      await app.askAndWait("rename colour to color in notes.md");
+      await page.getByRole("button", { name: "rename colour to color in notes.md", exact: true }).waitFor();
+      await page.getByRole("button", { name: "New conversation" }).first().click();
+      await page.getByText("What should I change?").waitFor();
+      await app.askAndWait("rename wet to deep in notes.md");
+
+      await menu(page, "Conversations…");
+      const dialog = page.getByRole("dialog", { name: "Conversations" });
+      await dialog.getByRole("button", { name: /^Rename: rename wet/ }).click();
+      await dialog.getByLabel("Title").fill("Deep water");
+      await dialog.getByLabel("Title").press("Enter");
+      await row(dialog, "Deep water").waitFor();
+      await dialog.getByRole("button", { name: /^Archive: rename colour/ }).click();
+      await dialog.getByText("1 conversation").waitFor();
+      await dialog.getByLabel("Archived ones, too").check();
+      await row(dialog, "Archived · 1 task").waitFor();
+      await dialog.getByRole("button", { name: /^Make active again: rename colour/ }).click();
+      await row(dialog, "Archived").waitFor({ state: "detached" });
+
+      await dialog.getByRole("button", { name: "Delete: Deep water" }).click();
+      const asks = page.getByRole("dialog", { name: "Delete “Deep water”?" });
+      await asks.getByRole("button", { name: "Cancel" }).click();
+      await row(dialog, "Deep water").waitFor();
+      await dialog.getByRole("button", { name: "Delete: Deep water" }).click();
+      await asks.getByRole("button", { name: "Delete" }).click();
+      await dialog.getByText("1 conversation").waitFor();
+      await dialog.getByRole("button", { name: "Close" }).click();
+      // The page shows the one that is left, and the review has the changes of both.
+      await app.transcript.locator(".entry.user", { hasText: "rename colour" }).waitFor();
+      assert.match(await app.changes(), /2 changes in 1 file/);
+      const { sessions } = await call(server.url, "GET", "/api/agent/sessions");
+      assert.equal(sessions.length, 1);
+    });
+  },
+
+  async "a server with as many conversations as it allows offers to archive one"({ page, url }) {
+    await withServer({ origin: new URL(url).origin, env: { EMEND_MAX_SESSIONS: "2" } }, async (server) => {
+      await worked(server.url, "Colours", "rename colour to color in notes.md");
+      const app = await joinServer(page, url, server.url);
+      await app.transcript.locator(".entry.user").waitFor();
+      await page.getByRole("button", { name: "New conversation" }).first().click();
+      await page.getByText("What should I change?").waitFor();
+      await app.askAndWait("rename wet to deep in notes.md");
+      await page.getByRole("button", { name: "New conversation" }).first().click();
+      const dialog = page.getByRole("dialog", { name: "Conversations" });
+      await dialog.getByRole("alert").filter({ hasText: "Archive one of these" }).waitFor();
+      await dialog.getByRole("button", { name: "Archive: Colours" }).click();
+      await dialog.getByRole("alert").waitFor({ state: "detached" });
+      await dialog.getByRole("button", { name: "New conversation" }).click();
+      await page.getByText("What should I change?").waitFor();
+      assert.equal((await call(server.url, "GET", "/api/agent/sessions?status=active")).total, 2);
+    });
+  },
+};

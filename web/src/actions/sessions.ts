@@ -1,0 +1,65 @@
+/** Starts, changes and deletes conversations of a server, which it calls sessions. */
+import { describe, type SessionChange, type SessionInfo } from "../engine.js";
+import { choose, currentEngine, dialog, notify, project, session, showError } from "../store.js";
+import { openChat } from "./conversations.js";
+import { enterSession } from "./project.js";
+import { readRuns } from "./run.js";
+
+/** Starts a conversation and goes to the message box. `model` names its model on a server, or is "". */
+export async function newConversation(model = ""): Promise<void> {
+  if (project.value.remote) await startSession(model);
+  else await openChat();
+  if (dialog.value === null) document.querySelector<HTMLElement>(".composer textarea")?.focus();
+}
+
+async function startSession(model: string): Promise<void> {
+  try {
+    await enterSession(await currentEngine().startSession(model));
+  } catch (error) {
+    const { code, message } = describe(error);
+    // The list is where one of them can be archived.
+    if (code === "limit_reached") dialog.value = { kind: "conversations", problem: message };
+    else showError(error);
+  }
+}
+
+/** Returns the title of a session. */
+export function sessionTitle({ title }: SessionInfo): string {
+  return title === "" ? "New conversation" : title;
+}
+
+/** Changes a session. Returns whether it was done. */
+export async function changeSession(id: string, change: SessionChange): Promise<boolean> {
+  try {
+    await currentEngine().changeSession(id, change);
+    if (id === session.value?.id) await readRuns();
+    return true;
+  } catch (error) {
+    showError(error);
+    return false;
+  }
+}
+
+/** Deletes a session after a question. The page then shows the one that was used last, if it showed this one. */
+export async function deleteSession(info: SessionInfo): Promise<void> {
+  const answer = await choose({
+    title: `Delete “${sessionTitle(info)}”?`,
+    message:
+      "Its messages and its tasks are removed from the server, for everyone. That cannot be undone. Files stay as they are, and its changes stay in the review.",
+    choices: [{ name: "delete", label: "Delete", danger: true }],
+  });
+  try {
+    if (answer === "delete") {
+      const engine = currentEngine();
+      await engine.removeSession(info.id);
+      if (info.id === session.value?.id) {
+        const { sessions } = await engine.sessions("", false, null);
+        await enterSession(sessions[0]?.id ?? (await engine.startSession("")));
+      }
+      notify("Deleted the conversation.");
+    }
+  } catch (error) {
+    showError(error);
+  }
+  dialog.value = { kind: "conversations" };
+}

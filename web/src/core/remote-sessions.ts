@@ -1,0 +1,75 @@
+/** The sessions of a server: lists, searches, starts, changes and deletes them. */
+import type { Budget, ServiceClient, SessionRecord, Spent } from "emend/service-client";
+import type { Amounts, OfServer, SessionChange, SessionInfo, SessionPage } from "./protocol.js";
+
+/** Number of sessions of a page of the list. */
+const PAGE = 50;
+
+export class RemoteSessions implements OfServer {
+  constructor(
+    protected readonly client: ServiceClient,
+    /** The id of the joined session. */
+    protected readonly session: string,
+  ) {}
+
+  async sessions(query: string, archived: boolean, after: string | null): Promise<SessionPage> {
+    const { sessions, next, total } = await this.client.call("ListSessions", {
+      limit: PAGE,
+      ...(query !== "" && { query }),
+      ...(!archived && { status: "active" }),
+      ...(after !== null && { after }),
+    });
+    return { sessions: sessions.map(infoOf), next: next ?? null, total };
+  }
+
+  async sessionInfo(): Promise<SessionInfo> {
+    const record = await this.client.call("GetSession", { session_id: this.session });
+    return { ...infoOf(record), spentByTask: amountsOf(record.job?.usage ?? {}) };
+  }
+
+  async startSession(model: string): Promise<string> {
+    const body = model === "" ? {} : { model };
+    return (await this.client.call("CreateSession", { body })).session_id;
+  }
+
+  async changeSession(id: string, change: SessionChange): Promise<void> {
+    const { title, archived, mode, limits, taskLimits } = change;
+    const body = {
+      ...(title !== undefined && { title }),
+      ...(archived !== undefined && { status: archived ? ("archived" as const) : ("active" as const) }),
+      ...(mode !== undefined && { mode }),
+      ...(limits !== undefined && { budget: budgetOf(limits) }),
+      ...(taskLimits !== undefined && { job_budget: budgetOf(taskLimits) }),
+    };
+    await this.client.call("UpdateSession", { session_id: id, body });
+  }
+
+  async removeSession(id: string): Promise<void> {
+    await this.client.call("DeleteSession", { session_id: id });
+  }
+}
+
+function infoOf(record: SessionRecord): SessionInfo {
+  return {
+    id: record.session_id,
+    title: record.title,
+    archived: record.status === "archived",
+    changed: Date.parse(record.updated_at),
+    tasks: record.n_jobs,
+    model: record.model,
+    mode: record.mode,
+    limits: amountsOf(record.budget),
+    taskLimits: amountsOf(record.job_budget),
+    spent: amountsOf(record.spent),
+    spentByTask: amountsOf({}),
+  };
+}
+
+function amountsOf(given: Budget | Spent): Amounts {
+  const tokens = "total_tokens" in given ? given.total_tokens : (given as Budget).tokens;
+  return { tokens: tokens ?? 0, costUsd: given.cost_usd ?? 0, durationMs: given.duration_ms ?? 0 };
+}
+
+function budgetOf({ tokens, costUsd, durationMs }: Amounts): Budget {
+  return { tokens, cost_usd: costUsd, duration_ms: durationMs };
+}
