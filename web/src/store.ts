@@ -111,6 +111,8 @@ export const startProblem = signal<string | null>(null);
 /** Whether the user drags files over the page. */
 export const dropping = signal(false);
 export const files = signal<readonly FileInfo[]>([]);
+/** Whether a server has files that `files` lacks. */
+export const moreFiles = signal(false);
 /** Paths of the folded folders. */
 export const closedFolders = signal<ReadonlySet<string>>(new Set());
 export const review = signal<Review>({ revision: 0, files: [] });

@@ -1,4 +1,4 @@
-/** Creates, renames and deletes files, as steps that can be undone. The disk follows with the next save. */
+/** Creates, renames and deletes files, as steps that can be undone. The disk follows with the next save, a server's at once. */
 import { plural } from "../hunk-text.js";
 import {
   choose,
@@ -8,6 +8,7 @@ import {
   files,
   notify,
   openPath,
+  project,
   review,
   showError,
   tabs,
@@ -89,9 +90,8 @@ export async function deleteFile(path: string): Promise<void> {
     for (const each of tabs.value.filter((tab) => gone.includes(tab))) await closeTab(each);
     await refresh();
     closedFolders.value = new Set([...closedFolders.value].filter((folder) => folder !== path));
-    notify(`Deleted ${isFolder ? plural(gone.length, "file") : baseName(path)}. The disk follows when you save.`, {
-      undo: true,
-    });
+    const disk = project.value.remote ? "" : " The disk follows when you save.";
+    notify(`Deleted ${isFolder ? plural(gone.length, "file") : baseName(path)}.${disk}`, { undo: true });
   } catch (error) {
     showError(error);
   }
@@ -106,4 +106,14 @@ async function confirmDeletion(path: string, count: number): Promise<boolean> {
     choices: [{ name: "delete", label: "Delete", danger: true }],
   });
   return answer === "delete";
+}
+
+/** Lists further files of a server. */
+export async function listMore(): Promise<void> {
+  try {
+    await currentEngine().listMore();
+    await refresh();
+  } catch (error) {
+    showError(error);
+  }
 }

@@ -291,6 +291,7 @@ async function join(url: string, token: string): Promise<void> {
     releaseProject();
     noteJoined(new URL(url).origin === location.origin);
     await refresh();
+    closedFolders.value = foldedAtFirst(files.value.map((file) => file.path));
     await readRuns();
     rememberSession(session.value?.id ?? "");
   } finally {

@@ -16,6 +16,7 @@ import {
   files,
   lastEdit,
   leaseHeld,
+  moreFiles,
   openPath,
   review,
   showError,
@@ -113,7 +114,8 @@ async function readState(scope: Scope): Promise<void> {
 }
 
 /** Shows a snapshot. Files whose reviews have not changed keep their objects, so that lists draw only the others. */
-function publish({ revision, paths, changed, list, unsaved: nowUnsaved, lease, steps: nowSteps }: Snapshot): void {
+function publish(snapshot: Snapshot): void {
+  const { revision, paths, changed, list, unsaved: nowUnsaved, lease, steps: nowSteps } = snapshot;
   const known = new Map(review.value.files.map((file) => [file.path, file]));
   noteEdit(known, changed);
   for (const file of changed) known.set(file.path, file);
@@ -129,6 +131,7 @@ function publish({ revision, paths, changed, list, unsaved: nowUnsaved, lease, s
   batch(() => {
     if (list || !sameItems(shown, files.value)) files.value = shown;
     if (changed.length > 0 || !sameItems(nowReview.files, review.value.files)) review.value = nowReview;
+    moreFiles.value = snapshot.hasMore === true;
     if (nowUnsaved) unsaved.value = new Set(nowUnsaved);
     steps.value = nowSteps;
     showLease(lease);

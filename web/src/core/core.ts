@@ -351,7 +351,8 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     return this.zip(await this.#engine.files.export({ pending }));
   }
 
-  search(pattern: string, ignoreCase: boolean): Promise<readonly FileMatches[]> {
+  search(text: string): Promise<readonly FileMatches[]> {
+    const [pattern, ignoreCase] = [text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), true];
     return this.#engine.files.grep(pattern, { ignoreCase, maxResults: 500 });
   }
 

@@ -86,6 +86,8 @@ export interface Snapshot {
   readonly paths: readonly string[];
   readonly changed: readonly ReviewFile[];
   readonly list: readonly FileInfo[] | null;
+  /** Whether a server has files that the list lacks. */
+  readonly hasMore?: boolean;
   readonly unsaved: readonly string[] | null;
   /** The requested file. */
   readonly reading: Reading | null;
@@ -201,6 +203,10 @@ export interface OfServer {
   startSession(model: string): Promise<string>;
   changeSession(id: string, change: SessionChange): Promise<void>;
   removeSession(id: string): Promise<void>;
+  /** Lists further files, of a server with too many for one list. */
+  listMore(): Promise<void>;
+  /** Returns files with a text in their path, also those that are not listed yet. */
+  findFiles(text: string): Promise<readonly string[]>;
 }
 
 /** The operations of the worker. Each of them is a message of the page and an answer. */
@@ -258,7 +264,8 @@ export interface CoreApi extends OfServer {
   /** Packs all files: the accepted text, or with `pending` the visible one. */
   zipAll(pending: boolean): Promise<Uint8Array>;
   zip(files: Contents): Promise<Uint8Array>;
-  search(pattern: string, ignoreCase: boolean): Promise<readonly FileMatches[]>;
+  /** Finds lines with a text, in any case. A server returns its best results, also those with one of several words. */
+  search(text: string): Promise<readonly FileMatches[]>;
   accept(ids: readonly string[], over: boolean, path: string): Promise<void>;
   reject(ids: readonly string[], dependents: "refuse" | "only" | "with", path: string): Promise<void>;
   /** Accepts all hunks of a file, or of all files, except contested ones. Returns whether there were any. */

@@ -2,8 +2,7 @@
  * The engine of a server (`emend serve`), behind the operations of the worker.
  *
  * The server has the files, the model, the review and the conversation; others may work in the same session, for example a
- * terminal. Its events lead the page, also those of jobs that were started elsewhere. A server has no list of all files, so
- * the page shows those that the session changed or the user opened.
+ * terminal. Its events lead the page, also those of jobs that were started elsewhere.
  */
 import type { AgentEvent, CanvasState, FileInfo, FileMatches, Review } from "emend";
 import {
@@ -32,6 +31,7 @@ import type {
   Step,
 } from "./protocol.js";
 import { moved } from "./remote-bodies.js";
+import { RemoteFiles } from "./remote-files.js";
 import { RemoteSessions } from "./remote-sessions.js";
 import { readTranscript } from "./remote-transcript.js";
 import { ReviewChanges } from "./review-changes.js";
@@ -63,7 +63,7 @@ type RemoteStep = Step & {
 export class RemoteCore extends RemoteSessions implements Own {
   readonly #send: (batch: EventBatch) => Promise<void>;
   readonly #review = new ReviewChanges();
-  readonly #paths = new Set<string>();
+  #files: RemoteFiles;
   /** Ends the present stream of events. The next one begins after the conversation was read again. */
   #stream = new AbortController();
   #hasLeft = false;
@@ -94,6 +94,7 @@ export class RemoteCore extends RemoteSessions implements Own {
 
   private constructor(client: ServiceClient, session: string, send: (batch: EventBatch) => Promise<void>) {
     super(client, session);
+    this.#files = new RemoteFiles(client);
     this.#send = send;
   }
 
@@ -107,7 +108,7 @@ export class RemoteCore extends RemoteSessions implements Own {
     const client = createClient({ baseUrl, ...(token !== "" && { token }) });
     const session = (await found(client, id)) ?? (await lastUsed(client));
     const core = new RemoteCore(client, session, send);
-    for (const { file_path: path } of (await client.call("ChangeLog")).changes) core.#paths.add(path);
+    await core.#files.more();
     return core;
   }
 
@@ -116,7 +117,7 @@ export class RemoteCore extends RemoteSessions implements Own {
     const session = await found(this.client, id);
     if (session === null) throw new Error("the server does not have this conversation any more");
     const core = new RemoteCore(this.client, session, this.#send);
-    for (const path of this.#paths) core.#paths.add(path);
+    core.#files = this.#files;
     core.#steps = this.#steps;
     core.#batches = this.#batches;
     return core;
@@ -201,8 +202,8 @@ export class RemoteCore extends RemoteSessions implements Own {
     if (isResync(item)) return true;
     if (isAttached(item)) this.#attached = item;
     else if (isState(item)) {
-      const data = { path: "", revision: item.state.revision, pending_hunks: 0 };
-      this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.session, kind: "FILE_CHANGED", data });
+      this.#files.noteChange();
+      this.#noteFiles();
     } else {
       this.#seen = item.seq;
       if (item.session_id === this.session) {
@@ -214,6 +215,12 @@ export class RemoteCore extends RemoteSessions implements Own {
     }
     this.#attach();
     return false;
+  }
+
+  /** Lets the page read the list of files again. */
+  #noteFiles(): void {
+    const data = { path: "", revision: 0, pending_hunks: 0 };
+    this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.session, kind: "FILE_CHANGED", data });
   }
 
   /**
@@ -246,8 +253,9 @@ export class RemoteCore extends RemoteSessions implements Own {
     if (type === "clarification.requested" && job) this.#question = { job, id: String(data.question_id) };
     if (type === "clarification.received") [this.#question, this.#job] = [null, job ?? null];
     const path = data.file_path;
-    if (typeof path === "string" && path !== "") this.#paths.add(path);
+    if (typeof path === "string" && path !== "") this.#files.add(path);
     const isEnd = endsJob(type);
+    if (isEnd) this.#files.noteChange();
     // A job in review ended for the page when its edits were proposed; the decision ends it for the server.
     if (isEnd && job !== this.#job) return null;
     this.#waiting.push(...translated(event));
@@ -288,14 +296,21 @@ export class RemoteCore extends RemoteSessions implements Own {
     this.#following ??= this.#follow();
     // First: the server finds a change by another program when it reads the file.
     const reading = path === null ? null : await this.#reading(path);
-    if (path !== null) this.#paths.add(path);
+    if (path !== null && reading !== null && "text" in reading) this.#files.add(path);
     const [review, lease] = await Promise.all([this.#readReview(), this.canvas()]);
-    for (const file of review.files) this.#paths.add(file.path);
+    for (const file of review.files) this.#files.add(file.path);
+    // Not awaited: the list of a large project takes the server a moment.
+    if (scope === "files")
+      void this.#files.update().then(
+        (isOther) => isOther && this.#noteFiles(),
+        () => undefined,
+      );
     return {
       revision: review.revision,
       paths: review.files.map((file) => file.path),
       changed: this.#review.next(review),
       list: scope === "files" ? this.#list(review) : null,
+      hasMore: this.#files.hasMore,
       // The server saves accepted text itself.
       unsaved: scope === "hunks" ? null : [],
       reading,
@@ -310,9 +325,10 @@ export class RemoteCore extends RemoteSessions implements Own {
 
   #list({ files }: Review): readonly FileInfo[] {
     const status = { create: "created", update: "modified", delete: "deleted" } as const;
-    return [...this.#paths].sort().map((path) => {
-      const file = files.find((each) => each.path === path);
-      return { path, size: 0, status: file ? status[file.operation] : "clean", pendingHunks: file?.hunks.length ?? 0 };
+    const changed = new Map(files.map((file) => [file.path, file]));
+    return this.#files.paths.map((path) => {
+      const [file, size] = [changed.get(path), this.#files.size(path)];
+      return { path, size, status: file ? status[file.operation] : "clean", pendingHunks: file?.hunks.length ?? 0 };
     });
   }
 
@@ -353,28 +369,51 @@ export class RemoteCore extends RemoteSessions implements Own {
 
   async write(path: string, text: string, base: string | null, step: Step) {
     const before = await this.read(path);
+    // It may be hidden, or not listed yet.
+    if (step.kind === "new file" && before !== null) throw new Error(`${path} exists already`);
     const body = { file_path: path, content: text, ...(base !== null && { base }) };
     const after = (await this.client.call("UserEdit", { body })).content ?? "";
-    this.#paths.add(path);
+    this.#files.add(path);
     if (after !== before) this.#step(step);
     return { text: after, changed: after !== before };
   }
 
   async remove(path: string): Promise<void> {
-    await this.client.call("UserEdit", { body: { file_path: path, content: null } });
-    this.#paths.delete(path);
-    this.#step({ kind: "delete", path });
+    const paths = await this.#files.below(path);
+    for (const each of paths) {
+      await this.client.call("UserEdit", { body: { file_path: each, content: null } });
+      this.#files.remove(each);
+    }
+    this.#step({ kind: "delete", path, count: paths.length });
   }
 
   async rename(path: string, to: string): Promise<void> {
-    const text = await this.read(path);
-    await this.client.call("UserEdit", { body: { file_path: to, content: text ?? "" } });
-    await this.client.call("UserEdit", { body: { file_path: path, content: null } });
-    this.#paths.add(to).delete(path);
-    this.#step({ kind: "rename", path, count: 2 });
+    const moves = (await this.#files.below(path)).map((each) => [each, to + each.slice(path.length)] as const);
+    const texts: (readonly [from: string, to: string, text: string])[] = [];
+    // All are read first: a file that is not text keeps the folder as it is.
+    for (const [from, target] of moves) {
+      if ((await this.read(target)) !== null) throw new Error(`${target} exists already`);
+      texts.push([from, target, (await this.read(from)) ?? ""]);
+    }
+    for (const [from, target, text] of texts) {
+      await this.client.call("UserEdit", { body: { file_path: target, content: text } });
+      await this.client.call("UserEdit", { body: { file_path: from, content: null } });
+      this.#files.remove(from);
+      this.#files.add(target);
+    }
+    this.#step({ kind: "rename", path, count: 2 * moves.length });
+  }
+
+  listMore(): Promise<void> {
+    return this.#files.more();
+  }
+
+  findFiles(text: string): Promise<readonly string[]> {
+    return this.#files.found(text);
   }
 
   #step(step: RemoteStep): void {
+    this.#files.noteChange();
     this.#steps = { done: [...this.#steps.done, step], undone: [] };
   }
 
@@ -402,6 +441,7 @@ export class RemoteCore extends RemoteSessions implements Own {
   }
 
   async undo(): Promise<void> {
+    this.#files.noteChange();
     const { done, undone } = this.#steps;
     const last = done.at(-1);
     if (last?.rewound) {
@@ -423,6 +463,7 @@ export class RemoteCore extends RemoteSessions implements Own {
   }
 
   async redo(): Promise<void> {
+    this.#files.noteChange();
     const { done, undone } = this.#steps;
     const last = undone.at(-1);
     if (last?.rewound) {
@@ -596,8 +637,8 @@ export class RemoteCore extends RemoteSessions implements Own {
     throw new Error("the record of a session is on the server");
   }
 
-  async search(): Promise<readonly FileMatches[]> {
-    throw new Error("a server has no search for pages yet");
+  search(text: string): Promise<readonly FileMatches[]> {
+    return this.#files.search(text);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Amounts, OfServer, SessionChange, SessionInfo, SessionPage } from 
 /** Number of sessions of a page of the list. */
 const PAGE = 50;
 
-export class RemoteSessions implements OfServer {
+export class RemoteSessions implements Omit<OfServer, "listMore" | "findFiles"> {
   constructor(
     protected readonly client: ServiceClient,
     /** The id of the joined session. */

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";
-import { deleteFile } from "../actions/files.js";
+import { deleteFile, listMore } from "../actions/files.js";
 import { plural, signed } from "../hunk-text.js";
 import { keyName } from "../keys.js";
 import { memo } from "../memo.js";
@@ -12,6 +12,7 @@ import {
   dialog,
   files,
   filesShown,
+  moreFiles,
   opening,
   openPath,
   project,
@@ -28,7 +29,10 @@ export function FilesPane() {
     <nav class={filesShown.value ? "files-pane shown" : "files-pane"} aria-label="Files">
       <div class="pane-head">
         <h2>Files</h2>
-        <span class="faint">{files.value.length}</span>
+        <span class="faint">
+          {files.value.length.toLocaleString("en")}
+          {moreFiles.value && "+"}
+        </span>
         <span class="spacer" />
         <ToolButton
           icon="find"
@@ -46,6 +50,11 @@ export function FilesPane() {
         />
       </div>
       <Tree />
+      {moreFiles.value && (
+        <button class="button small more-files" type="button" onClick={() => void listMore()}>
+          Show more files
+        </button>
+      )}
       {project.value.skipped.length > 0 && (
         <p class="pane-note" title={project.value.skipped.join(", ")}>
           Skipped: {project.value.skipped.join(", ")}

@@ -5,7 +5,7 @@ import { openFile, openLine } from "../actions/edit.js";
 import { plural } from "../hunk-text.js";
 import { rankPaths } from "../quick-open.js";
 import { reveal } from "../reveal.js";
-import { currentEngine, files, showError } from "../store.js";
+import { currentEngine, files, moreFiles, showError } from "../store.js";
 import { baseName, folderOf } from "../tree.js";
 import { closeDialog, Modal } from "./modal.js";
 
@@ -25,14 +25,26 @@ export function FindDialog({ mode }: { mode: "files" | "text" }) {
   const lines = useSignal<readonly Found[]>([]);
   const chosen = useSignal(0);
   const inText = mode === "text";
-  const paths = files.value.map((file) => file.path);
+  // Those of a server with too many files for one list.
+  const others = useSignal<readonly string[]>([]);
+  const paths = [...new Set([...files.value.map((file) => file.path), ...others.value])];
   const found: readonly Found[] = inText
     ? lines.value
     : rankPaths(paths, typed.value, SHOWN_MAX).map((path) => ({ path, line: null, text: "" }));
   const query = typed.value;
   useEffect(() => {
-    if (!inText) return undefined;
+    if (!inText && !moreFiles.value) return undefined;
     const timer = setTimeout(() => {
+      if (!inText) {
+        if (query.trim() !== "") {
+          currentEngine()
+            .findFiles(query.trim())
+            .then((found) => {
+              if (typed.value === query) others.value = found;
+            }, showError);
+        }
+        return;
+      }
       searchText(query).then((result) => {
         if (typed.value === query) lines.value = result;
       }, showError);
@@ -117,8 +129,7 @@ export function FindDialog({ mode }: { mode: "files" | "text" }) {
 /** Returns the lines with a text, in any case. */
 async function searchText(text: string): Promise<readonly Found[]> {
   if (text.trim() === "") return [];
-  const pattern = text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  const matches = await currentEngine().search(pattern, true);
+  const matches = await currentEngine().search(text);
   return matches
     .flatMap(({ path, lines }) => lines.map(({ line, text: found }) => ({ path, line, text: found })))
     .slice(0, 4 * SHOWN_MAX);
