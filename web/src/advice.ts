@@ -8,7 +8,7 @@
 import type { Failure } from "./engine.js";
 
 /** The action of a failure's button. */
-export type Remedy = "settings" | "retry" | "reload" | "continue" | "conversation";
+export type Remedy = "settings" | "retry" | "reload" | "continue" | "conversation" | "limits";
 
 export interface Advice {
   readonly title: string;
@@ -101,7 +101,7 @@ export function advise(failure: Failure): Advice {
   const isWebPage = failure.code === "configuration" && failure.message.includes("with a web page");
   const known = isWebPage ? WEB_PAGE : (ofProvider(failure) ?? of(KNOWN, failure.code));
   if (!known) {
-    const remedy = of(OF_LIMITS, failure.code) ?? null;
+    const remedy = isBudget(failure) ? "limits" : (of(OF_LIMITS, failure.code) ?? null);
     return { title: failure.message, steps: failure.suggestions, details: null, remedy };
   }
   const said = /It says: (.*?)\.?(?: The provider asks to wait .*)?$/s.exec(failure.message)?.[1];
@@ -113,6 +113,11 @@ export function advise(failure: Failure): Advice {
     ...failure.suggestions.filter((step) => !known.steps.includes(step)),
   ];
   return { title: known.title, steps, details: failure.message, remedy: known.remedy ?? null };
+}
+
+/** Whether a server refused a task because the limits of its session are used up. */
+function isBudget({ code, data }: Failure): boolean {
+  return code === "limit_reached" && typeof data === "object" && data !== null && "limit" in data;
 }
 
 function ofProvider({ code, data }: Failure): Known | undefined {

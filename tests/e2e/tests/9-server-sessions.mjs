@@ -1,5 +1,7 @@
 // The conversations of a server on the page: each is a session of `emend serve`.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { menu } from "../app.mjs";
 import { call, jobIs, joinServer, withServer } from "../service.mjs";
 
@@ -104,6 +106,49 @@ export const tests = {
       await dialog.getByRole("button", { name: "New conversation" }).click();
       await page.getByText("What should I change?").waitFor();
       assert.equal((await call(server.url, "GET", "/api/agent/sessions?status=active")).total, 2);
+    });
+  },
+
+  async "the way of edits and the budgets of a conversation of a server are changed, with what is used of them"({
+    page,
+    url,
+    expectErrors,
+  }) {
+    expectErrors(/^Failed to load resource/);
+    await withServer({ origin: new URL(url).origin }, async ({ url: server, folder }) => {
+      const app = await joinServer(page, url, server);
+      await app.askAndWait("rename colour to color in notes.md");
+      assert.match(await readFile(join(folder, "notes.md"), "utf8"), /The colour/);
+      await menu(page, "Options…");
+      const dialog = page.getByRole("dialog", { name: "Options" });
+      const budget = dialog.getByRole("group", { name: "Limits of the whole conversation" });
+      const used = /Used so far: ([\d,]+) tokens?, /.exec(await budget.textContent());
+      assert.ok(used, await budget.textContent());
+      assert.equal(await dialog.getByRole("radio", { name: /^Review at the end/ }).isChecked(), true);
+      await dialog.getByRole("radio", { name: /^Save at once/ }).check();
+      await budget.getByLabel(/^Minutes/).fill("1.5");
+      await dialog
+        .getByRole("group", { name: "Limits of a task" })
+        .getByLabel(/^US dollars/)
+        .fill("0.25");
+      await dialog.getByRole("button", { name: "Use these options" }).click();
+      await dialog.waitFor({ state: "detached" });
+      const [session] = (await call(server, "GET", "/api/agent/sessions")).sessions;
+      assert.equal(session.mode, "direct");
+      assert.equal(session.budget.duration_ms, 90_000);
+      assert.equal(session.job_budget.cost_usd, 0.25);
+
+      await app.askAndWait("rename wet to deep in notes.md");
+      assert.match(await readFile(join(folder, "notes.md"), "utf8"), /It is deep/);
+
+      // A budget that is used up: the server refuses the next task, and the notice leads to the limits.
+      await call(server, "PATCH", `/api/agent/sessions/${session.session_id}`, { budget: { duration_ms: 1 } });
+      await app.input.fill("rename sky to sun in notes.md");
+      await app.input.press("Enter");
+      await page.getByRole("button", { name: "Change the limits" }).click();
+      await budget.getByText(/ of 0 s/).waitFor();
+      await dialog.getByRole("button", { name: "Cancel" }).click();
+      assert.equal(await app.input.inputValue(), "rename sky to sun in notes.md");
     });
   },
 };

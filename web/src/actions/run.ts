@@ -190,6 +190,10 @@ function takeBackMessage(text: string): void {
   draft.value = draft.value === "" ? text : `${text}\n${draft.value}`;
 }
 
+function messageCount(): number {
+  return chat.value.entries.filter((entry) => entry.kind === "user").length;
+}
+
 /** Follows a run to its end. */
 async function run(text: string): Promise<void> {
   // Set before the first event, so that two quick clicks do not start two runs.
@@ -199,6 +203,7 @@ async function run(text: string): Promise<void> {
   // Another project may be opened during the run. Later events of this run must not appear there.
   const isCurrent = (): boolean => engineOrNull() === engine;
   stopped = false;
+  const sent = messageCount();
   try {
     await editor.flush();
     active = engine;
@@ -207,6 +212,8 @@ async function run(text: string): Promise<void> {
     const failure = describe(error);
     const expected = failure.code === "aborted" || !isCurrent();
     if (!expected) chat.value = addNotice(chat.value, `n${++nextNotice}`, "error", failure);
+    // A server that refused the task does not have its message.
+    if (isCurrent() && project.value.remote && messageCount() === sent) takeBackMessage(text);
   }
   if (!isCurrent()) return;
   active = null;

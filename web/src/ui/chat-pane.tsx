@@ -201,8 +201,10 @@ function Welcome() {
     <div class="welcome">
       <p class="welcome-title">What should I change?</p>
       <p>
-        I read and edit the files of this project. Every edit waits here until you accept it. Nothing is saved before
-        that.
+        I read and edit the files of this project.{" "}
+        {session.value?.mode === "direct"
+          ? "Every edit is saved on the server at once, and can be undone here."
+          : "Every edit waits here until you accept it. Nothing is saved before that."}
       </p>
       {offline && forgotten !== null && (
         <p class="field-warning">

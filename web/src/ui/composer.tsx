@@ -7,7 +7,7 @@ import { keyName } from "../keys.js";
 import { dollars } from "../money.js";
 import { rankPaths } from "../quick-open.js";
 import { reveal } from "../reveal.js";
-import { additions, chat, costs, draft, files, options, settings } from "../store.js";
+import { additions, chat, costs, draft, files, options, session, settings } from "../store.js";
 import { baseName, folderOf } from "../tree.js";
 import { Icon } from "./icons.js";
 import { Additions } from "./queue-list.js";
@@ -194,23 +194,22 @@ export function Composer() {
 function Spent({ running }: { running: boolean }) {
   // The buttons of a run need the room, and their tooltips name the keys.
   if (running) return null;
-  let [tokens, cost] = [0, 0];
-  for (const entry of chat.value.entries) {
+  const joined = session.value;
+  let [tokens, cost] = [joined?.spent.tokens ?? 0, joined?.spent.costUsd ?? 0];
+  for (const entry of joined === null ? chat.value.entries : []) {
     if (entry.kind !== "end") continue;
     tokens += (entry.usage?.input_tokens ?? 0) + (entry.usage?.output_tokens ?? 0);
     cost += costs.value.get(entry.id) ?? 0;
   }
   if (tokens === 0) return <span class="faint composer-hint">Enter sends the message.</span>;
   const { maxCostUsd, maxTokens } = options.value;
-  const limits = [
-    ...(maxCostUsd > 0 ? [dollars(maxCostUsd)] : []),
-    ...(maxTokens > 0 ? [plural(maxTokens, "token")] : []),
-  ];
+  const [maxCost, max] = joined ? [joined.limits.costUsd, joined.limits.tokens] : [maxCostUsd, maxTokens];
+  const limits = [...(maxCost > 0 ? [dollars(maxCost)] : []), ...(max > 0 ? [plural(max, "token")] : [])];
   return (
     <span class="faint composer-spent" title="Used by this conversation so far">
       {plural(tokens, "token")}
       {cost > 0 && ` · ${dollars(cost)}`}
-      {limits.length > 0 && ` · limit ${limits.join(", ")} a task`}
+      {limits.length > 0 && ` · limit ${limits.join(", ")}${joined ? "" : " a task"}`}
     </span>
   );
 }

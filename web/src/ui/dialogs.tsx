@@ -14,6 +14,7 @@ import { KeptDialog } from "./kept-dialog.js";
 import { closeDialog, Modal } from "./modal.js";
 import { ModelDialog } from "./model-dialog.js";
 import { OptionsDialog } from "./options-dialog.js";
+import { SessionOptions } from "./session-options.js";
 import { SessionsDialog } from "./sessions-dialog.js";
 import { TimelineDialog } from "./timeline-dialog.js";
 
@@ -39,7 +40,7 @@ export function Dialogs() {
     case "join":
       return <JoinDialog />;
     case "options":
-      return <OptionsDialog />;
+      return project.value.remote ? <SessionOptions /> : <OptionsDialog />;
     case "timeline":
       return <TimelineDialog />;
     case "checkpoints":

@@ -104,12 +104,14 @@ const REMEDIES: Record<Remedy, string> = {
   reload: "Reload the page",
   continue: "Continue",
   conversation: "New conversation",
+  limits: "Change the limits",
 };
 
 const OF_TASK: ReadonlySet<Remedy | null> = new Set<Remedy>(["retry", "continue", "conversation"]);
 
 function apply(remedy: Remedy): void {
   if (remedy === "settings") dialog.value = { kind: "model" };
+  else if (remedy === "limits") dialog.value = { kind: "options" };
   else if (remedy === "reload") location.reload();
   else if (remedy === "continue") void send("continue");
   else if (remedy === "conversation") void newConversation();

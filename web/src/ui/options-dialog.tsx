@@ -11,7 +11,6 @@ export function OptionsDialog() {
   const set = (change: Partial<Options>): void => {
     chosen.value = { ...chosen.value, ...change };
   };
-  const refused = useSignal(false);
   const { shell, subagents, maxCostUsd, maxTokens, notify } = chosen.value;
   return (
     <Modal title="Options" onCancel={closeDialog}>
@@ -35,20 +34,7 @@ export function OptionsDialog() {
             checked={subagents}
             onChange={(value) => set({ subagents: value })}
           />
-          <Check
-            title="Tell me when it is done or waits"
-            text="With a notification of the browser, while this page is hidden."
-            checked={notify}
-            onChange={(value) => {
-              set({ notify: value });
-              if (!value) return;
-              void allowNotifications().then((allowed) => {
-                refused.value = !allowed;
-                if (!allowed) set({ notify: false });
-              });
-            }}
-          />
-          {refused.value && <p class="field-warning">The browser does not allow notifications of this page.</p>}
+          <NotifyChoice checked={notify} onChange={(value) => set({ notify: value })} />
           <Limit
             label="Limit of a task in US dollars"
             step="0.01"
@@ -73,6 +59,29 @@ export function OptionsDialog() {
         </div>
       </form>
     </Modal>
+  );
+}
+
+/** The choice of notifications, which the browser must allow. */
+export function NotifyChoice({ checked, onChange }: { checked: boolean; onChange: (value: boolean) => void }) {
+  const refused = useSignal(false);
+  return (
+    <>
+      <Check
+        title="Tell me when it is done or waits"
+        text="With a notification of the browser, while this page is hidden."
+        checked={checked}
+        onChange={(value) => {
+          onChange(value);
+          if (!value) return;
+          void allowNotifications().then((allowed) => {
+            refused.value = !allowed;
+            if (!allowed) onChange(false);
+          });
+        }}
+      />
+      {refused.value && <p class="field-warning">The browser does not allow notifications of this page.</p>}
+    </>
   );
 }
 
@@ -108,7 +117,8 @@ interface LimitProps {
   readonly onInput: (value: number) => void;
 }
 
-function Limit({ label, step, value, onInput }: LimitProps) {
+/** A field for a limit; 0 means none. */
+export function Limit({ label, step, value, onInput }: LimitProps) {
   return (
     <label class="field">
       <span>

@@ -1,0 +1,161 @@
+/** How a session of a server works: the way of its edits to the disk, and its budgets with what is used of them. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { chooseOptions, readRuns } from "../actions/run.js";
+import { changeSession } from "../actions/sessions.js";
+import type { Amounts, SessionChange, SessionInfo, WorkMode } from "../engine.js";
+import { plural } from "../hunk-text.js";
+import { dollars } from "../money.js";
+import { isRunning, notify, options, session, showError } from "../store.js";
+import { closeDialog, Modal } from "./modal.js";
+import { Limit, NotifyChoice } from "./options-dialog.js";
+
+const MODES: readonly (readonly [WorkMode, string, string])[] = [
+  ["ask", "Ask before each edit", "Each edit waits for your answer before the assistant goes on."],
+  [
+    "review",
+    "Review at the end",
+    "The assistant works without asking. Its edits wait for your decision, and the disk stays as it is.",
+  ],
+  [
+    "direct",
+    "Save at once, with undo",
+    "Edits are on the server’s disk as soon as they are made. Undo and going back take them away.",
+  ],
+];
+
+const MINUTE_MS = 60_000;
+
+export function SessionOptions() {
+  const info = session.value;
+  useEffect(() => void readRuns().catch(showError), []);
+  return (
+    <Modal title="Options" onCancel={closeDialog}>
+      {info === null ? <p role="status">Reading…</p> : <Form key={info.id} info={info} />}
+    </Modal>
+  );
+}
+
+function Form({ info }: { info: SessionInfo }) {
+  const mode = useSignal(info.mode);
+  const limits = useSignal(info.limits);
+  const taskLimits = useSignal(info.taskLimits);
+  const notifies = useSignal(options.value.notify);
+  const running = isRunning.value;
+  const submit = async (): Promise<void> => {
+    const change: SessionChange = {
+      ...(mode.value !== info.mode && { mode: mode.value }),
+      ...(!isSame(limits.value, info.limits) && { limits: limits.value }),
+      ...(!isSame(taskLimits.value, info.taskLimits) && { taskLimits: taskLimits.value }),
+    };
+    if (notifies.value !== options.value.notify) await chooseOptions({ ...options.value, notify: notifies.value });
+    if (Object.keys(change).length > 0) {
+      if (!(await changeSession(info.id, change))) return;
+      const given = session.value?.taskLimits;
+      if (given && !isSame(given, taskLimits.value)) notify("The server’s own limits of a task are lower, and hold.");
+    }
+    closeDialog();
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <fieldset class="choices" disabled={running}>
+        <legend>Edits of this conversation</legend>
+        {MODES.map(([name, title, text]) => (
+          <label key={name} class={mode.value === name ? "choice checked" : "choice"}>
+            <input
+              type="radio"
+              name="mode"
+              data-focus={info.mode === name ? true : undefined}
+              checked={mode.value === name}
+              onChange={() => {
+                mode.value = name;
+              }}
+            />
+            <span>
+              <strong>{title}</strong>
+              <span class="choice-text">{text}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      {running && <p class="field-note">This can be changed after the running task.</p>}
+      <Budget title="Limits of a task" used="Used by the last one" spent={info.spentByTask} limits={taskLimits} />
+      <Budget title="Limits of the whole conversation" used="Used so far" spent={info.spent} limits={limits} />
+      <p class="field-note">A task that reaches a limit stops; what it did so far waits for your review.</p>
+      <NotifyChoice
+        checked={notifies.value}
+        onChange={(value) => {
+          notifies.value = value;
+        }}
+      />
+      <p class="field-note">The server’s settings say which commands and subagents the assistant may use.</p>
+      <div class="modal-foot">
+        <button class="button" type="button" onClick={closeDialog}>
+          Cancel
+        </button>
+        <button class="button primary" type="submit">
+          Use these options
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface BudgetProps {
+  readonly title: string;
+  /** Words before the used amounts. */
+  readonly used: string;
+  readonly spent: Amounts;
+  readonly limits: { value: Amounts };
+}
+
+function Budget({ title, used, spent, limits }: BudgetProps) {
+  const { tokens, costUsd, durationMs } = limits.value;
+  const set = (change: Partial<Amounts>): void => {
+    limits.value = { ...limits.value, ...change };
+  };
+  return (
+    <fieldset class="budget">
+      <legend>{title}</legend>
+      <p class="field-note">
+        {used}: {spentText(spent, limits.value)}
+      </p>
+      <div class="budget-fields">
+        <Limit label="US dollars" step="0.01" value={costUsd} onInput={(value) => set({ costUsd: value })} />
+        <Limit label="Tokens" step="1" value={tokens} onInput={(value) => set({ tokens: Math.floor(value) })} />
+        <Limit
+          label="Minutes"
+          step="any"
+          value={durationMs / MINUTE_MS}
+          onInput={(value) => set({ durationMs: Math.round(value * MINUTE_MS) })}
+        />
+      </div>
+    </fieldset>
+  );
+}
+
+/** Returns the used amounts, each with its limit: "120 of 5,000 tokens, $0.0100, 12 s of 5 min". */
+function spentText(spent: Amounts, limits: Amounts): string {
+  const of = (limit: number, name: (amount: number) => string): string => (limit > 0 ? ` of ${name(limit)}` : "");
+  const count = (amount: number): string => amount.toLocaleString("en");
+  return [
+    limits.tokens > 0 ? `${count(spent.tokens)} of ${plural(limits.tokens, "token")}` : plural(spent.tokens, "token"),
+    `${dollars(spent.costUsd)}${of(limits.costUsd, dollars)}`,
+    `${time(spent.durationMs)}${of(limits.durationMs, time)}`,
+  ].join(", ");
+}
+
+function time(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  return `${Math.floor(seconds / 60)} min${seconds % 60 > 0 ? ` ${seconds % 60} s` : ""}`;
+}
+
+function isSame(a: Amounts, b: Amounts): boolean {
+  return a.tokens === b.tokens && a.costUsd === b.costUsd && a.durationMs === b.durationMs;
+}
