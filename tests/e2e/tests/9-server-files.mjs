@@ -1,8 +1,10 @@
 // The files of a server on the page: the tree, quick open and the search, for files that no session has touched.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { downloaded, menu } from "../app.mjs";
 import { joinServer, withServer } from "../service.mjs";
 
 async function write(folder, path, text) {
@@ -105,6 +107,26 @@ export const tests = {
       await page.getByRole("button", { name: "Show more files" }).click();
       await app.row("many/c.txt").waitFor();
       await page.getByRole("button", { name: "Show more files" }).waitFor({ state: "detached" });
+    });
+  },
+
+  async "the patch of a server's pending changes applies to its disk, and the menu has only what a server can do"({
+    page,
+    url,
+  }) {
+    await withServer({ origin: new URL(url).origin }, async ({ url: server, folder }) => {
+      const app = await joinServer(page, url, server);
+      await app.askAndWait("rename colour to color in notes.md");
+      await page.getByRole("button", { name: "More" }).click();
+      const items = await page.getByRole("menuitem").allTextContents();
+      assert.ok(items.includes("Download the patch"));
+      assert.ok(!items.some((item) => /zip|recording$|under review|Keep in/.test(item)), items.join());
+      await page.keyboard.press("Escape");
+      const { name, bytes } = await downloaded(page, () => menu(page, "Download the patch"));
+      assert.match(name, /\.patch$/);
+      await writeFile(join(folder, "p.patch"), bytes);
+      execFileSync("git", ["apply", "p.patch"], { cwd: folder });
+      assert.match(await readFile(join(folder, "notes.md"), "utf8"), /The color of the sky/);
     });
   },
 };

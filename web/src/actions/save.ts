@@ -6,7 +6,19 @@
 import { describe } from "../engine.js";
 import { allowWriting, download, readBack, writeBack } from "../folder.js";
 import { plural } from "../hunk-text.js";
-import { choose, currentEngine, editor, files, notify, project, review, showError, totals, unsaved } from "../store.js";
+import {
+  choose,
+  currentEngine,
+  editor,
+  files,
+  notify,
+  project,
+  review,
+  showError,
+  totals,
+  unsaved,
+  waiting,
+} from "../store.js";
 import { baseName } from "../tree.js";
 import { settleForSaving } from "./kept.js";
 import { refresh } from "./refresh.js";
@@ -179,10 +191,22 @@ async function saveAsDownload(paths: readonly string[], counts = true): Promise<
 export async function downloadPatch(): Promise<void> {
   try {
     const name = `${project.value.name || "emend"}-revision-${review.value.revision}.patch`;
-    download(name, new Blob([await currentEngine().diff()], { type: "text/x-diff" }));
+    const patch = project.value.remote ? await patchOfServer() : await currentEngine().diff();
+    download(name, new Blob([patch], { type: "text/x-diff" }));
   } catch (error) {
     showError(error);
   }
+}
+
+/** Returns the patch from the texts on a server's disk to those with all pending changes. */
+async function patchOfServer(): Promise<string> {
+  const { patchOf } = await import("../patch.js");
+  const engine = currentEngine();
+  const changed = waiting.value.map(async ({ path }) => {
+    const [before, after] = await Promise.all([engine.readDisk(path), engine.read(path)]);
+    return { path, before, after };
+  });
+  return patchOf(await Promise.all(changed));
 }
 
 /** Downloads all files as an archive: the accepted text, or with `pending` the visible text. */

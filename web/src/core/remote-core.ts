@@ -618,7 +618,7 @@ export class RemoteCore extends RemoteSessions implements Own {
   }
 
   async diff(): Promise<string> {
-    throw new Error("the patch of a server is made there, with `emend diff`");
+    throw new Error("the page makes the patch of a server");
   }
 
   async zip(): Promise<Uint8Array> {

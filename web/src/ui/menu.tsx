@@ -10,6 +10,8 @@ import { nextTheme } from "./top-bar.js";
 interface Item {
   readonly label: string;
   readonly disabled?: boolean;
+  /** Whether it is for a project in the tab only: the files of a server and its record are there. */
+  readonly inTab?: boolean;
   readonly run: () => void;
 }
 
@@ -17,25 +19,26 @@ function items(): readonly (Item | null)[] {
   const open = (kind: "options" | "timeline" | "checkpoints" | "conversations") => () => {
     dialog.value = { kind };
   };
-  const { remote = false } = project.value;
-  return [
+  const all: readonly (Item | null)[] = [
     { label: "Checkpoints…", disabled: runs.value.length === 0, run: open("checkpoints") },
     { label: "Conversations…", run: open("conversations") },
     { label: "Events…", run: open("timeline") },
     { label: "Options…", run: open("options") },
     null,
-    { label: "Download everything as a zip", disabled: remote, run: () => void downloadAll(false) },
+    { label: "Download everything as a zip", inTab: true, run: () => void downloadAll(false) },
     {
       label: "Download with changes under review",
-      disabled: remote || totals.value.changes === 0,
+      inTab: true,
+      disabled: totals.value.changes === 0,
       run: () => void downloadAll(true),
     },
-    { label: "Download the patch", disabled: remote || totals.value.changes === 0, run: () => void downloadPatch() },
-    { label: "Download a recording", disabled: remote, run: () => void downloadRecording() },
+    { label: "Download the patch", disabled: totals.value.changes === 0, run: () => void downloadPatch() },
+    { label: "Download a recording", inTab: true, run: () => void downloadRecording() },
     null,
     {
       label: "Keep in this browser…",
-      disabled: remote || project.value.directory !== null,
+      inTab: true,
+      disabled: project.value.directory !== null,
       run: () => {
         dialog.value = { kind: "new-project", copy: true };
       },
@@ -54,6 +57,7 @@ function items(): readonly (Item | null)[] {
     },
     { label: "Back to the start", run: () => void leaveProject() },
   ];
+  return all.filter((item) => !(project.value.remote && item?.inTab));
 }
 
 export function MoreMenu() {
