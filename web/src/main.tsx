@@ -13,24 +13,27 @@ import "./styles/start.css";
 import "./styles/more.css";
 import "./styles/phone.css";
 import { App } from "./ui/app.js";
-import { loadLater } from "./ui/later.js";
+import { loadLater, loadRare } from "./ui/later.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { keepUnsent } from "./unsent.js";
 
 // Before the first paint, so that a dark page does not flash white.
 document.documentElement.dataset.theme = loadTheme();
 
-/** Time in milliseconds after the opening of a project in which it gets the connection for itself. */
-const LATER_MS = 1_500;
+/** Time in milliseconds after the opening of a project in which the parts that it needs have the connection for themselves. */
+const RARE_MS = 1_500;
 
 const root = document.getElementById("app");
 if (root) render(<App />, root);
 void keepUnsent(start());
-void loadMarkdown();
-// Nothing of it is needed before a project is open and its first file is shown.
+// Nothing of it is needed before a project is open.
 const stopWaiting = effect(() => {
   if (!hasProject.value) return;
-  setTimeout(loadLater, LATER_MS);
+  loadLater();
+  setTimeout(() => {
+    loadRare();
+    void loadMarkdown();
+  }, RARE_MS);
   queueMicrotask(() => stopWaiting());
 });
 

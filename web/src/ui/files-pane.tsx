@@ -30,7 +30,7 @@ export function FilesPane() {
       <div class="pane-head">
         <h2>Files</h2>
         <span class="faint">
-          {files.value.length.toLocaleString("en")}
+          {files.value.length}
           {moreFiles.value && "+"}
         </span>
         <span class="spacer" />

@@ -8,7 +8,7 @@
 import { signal } from "@preact/signals";
 import type { Token, Tokens } from "marked";
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { memo } from "../memo.js";
 import { reveal } from "../reveal.js";
 import { CopyButton } from "./copy-button.js";
@@ -18,15 +18,30 @@ type Lexer = (text: string) => Token[];
 /** The parser, once it is loaded. Until then the text is shown as it is. */
 const lexer = signal<Lexer | null>(null);
 
-/** Loads the parser. */
+let isLoading = false;
+
+/** Loads the parser. The first text that is shown loads it, too. */
 export async function loadMarkdown(): Promise<void> {
-  const { lexer: lex } = await import("marked");
-  lexer.value = (text) => lex(text, { gfm: true });
+  if (isLoading) return;
+  isLoading = true;
+  try {
+    const { lexer: lex } = await import("marked");
+    lexer.value = (text) => lex(text, { gfm: true });
+  } catch {
+    // Without network: the next text tries again.
+    isLoading = false;
+  }
 }
 
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
+  return <Parsed text={text} />;
+});
+
+/** Not memoized itself: it is drawn again when the parser is there. */
+function Parsed({ text }: { text: string }) {
   const lex = lexer.value;
   const growing = useRef(new GrowingText());
+  useEffect(() => void loadMarkdown(), []);
   if (!lex) return <div class="markdown raw">{reveal(text)}</div>;
   return (
     <div class="markdown">
@@ -35,7 +50,7 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
       ))}
     </div>
   );
-});
+}
 
 /** The tokens of a text that grows at its end. */
 class GrowingText {
