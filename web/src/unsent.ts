@@ -1,13 +1,15 @@
-/** Keeps the message that is being written, and the queued ones, over a reload of the tab. */
+/** Keeps the message that is being written, its selected lines and comments, and the queued ones, over a reload of the tab. */
 import { effect } from "@preact/signals";
 import { requeue } from "./actions/run.js";
-import { draft, queue } from "./store.js";
+import type { Addition } from "./context.js";
+import { additions, draft, queue } from "./store.js";
 
 const KEY = "emend.unsent";
 
 interface Unsent {
   readonly draft: string;
   readonly queue: readonly string[];
+  readonly additions?: readonly Addition[];
 }
 
 function read(): Unsent | null {
@@ -25,10 +27,15 @@ export async function keepUnsent(opened: Promise<void>): Promise<void> {
   await opened.catch(() => undefined);
   if (before) {
     if (draft.value === "") draft.value = before.draft;
+    if (additions.value.length === 0) additions.value = before.additions ?? [];
     requeue(before.queue);
   }
   effect(() => {
-    const unsent: Unsent = { draft: draft.value, queue: queue.value.map((each) => each.text) };
+    const unsent: Unsent = {
+      draft: draft.value,
+      queue: queue.value.map((each) => each.text),
+      additions: additions.value,
+    };
     try {
       sessionStorage.setItem(KEY, JSON.stringify(unsent));
     } catch {

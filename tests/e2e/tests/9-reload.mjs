@@ -147,6 +147,99 @@ export const tests = {
     assert.equal(await again.readSaved("a.txt"), FILES["a.txt"].replaceAll("foo", "bar"));
   },
 
+  async "a folder is allowed and read again when its project is continued, so that the first save works"({
+    page,
+    url,
+  }) {
+    // As a browser that forgets its permission with the visit. The folder of the test itself needs none.
+    await page.context().addInitScript(() => {
+      const prototype = FileSystemFileHandle.prototype;
+      const { createWritable } = prototype;
+      let state = "prompt";
+      FileSystemHandle.prototype.queryPermission = async () => state;
+      FileSystemHandle.prototype.requestPermission = async () => {
+        if (navigator.userActivation.isActive) state = "granted";
+        return state;
+      };
+      prototype.createWritable = function (...args) {
+        if (state !== "granted") throw new DOMException("refused", "NotAllowedError");
+        return createWritable.apply(this, args);
+      };
+      window.allow = () => {
+        state = "granted";
+      };
+    });
+    const app = await openApp(page, url);
+    await page.evaluate(() => window.allow());
+    await app.openFolder({ "a.txt": "foo\n", "b.txt": "old\n", "c.txt": "gone\n", "d.txt": "mine\n" });
+    await app.openFile("d.txt");
+    await app.editor.click();
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.type("typed ");
+    await app.openFile("a.txt");
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("rename foo to bar in a.txt");
+    await page.waitForTimeout(600);
+    await page.evaluate(async () => {
+      const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle("project");
+      for (const [name, text] of [
+        ["b.txt", "new\n"],
+        ["d.txt", "theirs\n"],
+        ["e.txt", "added\n"],
+      ]) {
+        const stream = await (await folder.getFileHandle(name, { create: true })).createWritable();
+        await stream.write(text);
+        await stream.close();
+      }
+      await folder.removeEntry("c.txt");
+    });
+    await page.close({ runBeforeUnload: false });
+
+    const later = await page.context().newPage();
+    await later.goto(url);
+    const again = new App(later);
+    await later.getByRole("button", { name: /^Continue project/ }).click();
+    await again.says("Read again from the folder: 3 files");
+    await again.row("e.txt").waitFor();
+    assert.equal(await again.row("c.txt").count(), 0);
+    await again.openFile("b.txt");
+    await later.locator(".cm-line", { hasText: "new" }).waitFor();
+    // Edits that are not saved stay; saving them asks.
+    await again.openFile("d.txt");
+    await later.locator(".cm-line", { hasText: "typed mine" }).waitFor();
+    await again.openFile("a.txt");
+    await later.getByRole("button", { name: "Accept file" }).click();
+    await later.keyboard.press("Control+s");
+    const dialog = later.getByRole("dialog", { name: "Replace the file on disk?" });
+    await dialog.getByText("d.txt was changed outside Emend").waitFor();
+    await dialog.getByRole("button", { name: "Replace" }).click();
+    await again.says("Saved 2 files.");
+    assert.equal(await again.readSaved("a.txt"), "bar\n");
+  },
+
+  async "comments and selected lines that were not sent are there after a reload"({ page, url }) {
+    const app = await openApp(page, url);
+    await page.locator(".cm-line", { hasText: "# Seed library" }).click();
+    await page.keyboard.press("Home");
+    await page.keyboard.press("Shift+End");
+    await page.keyboard.press("Alt+c");
+    const list = page.getByRole("list", { name: "Goes with the message" });
+    await list.getByRole("listitem").waitFor();
+    await page.reload();
+    await app.row("README.md").waitFor();
+    await list.getByText("README.md").waitFor();
+    // A further one has another id, so that each is removed alone.
+    await page.locator(".cm-line", { hasText: "# Seed library" }).click();
+    await page.keyboard.press("Home");
+    await page.keyboard.press("Shift+End");
+    await page.keyboard.press("Alt+c");
+    assert.equal(await list.getByRole("listitem").count(), 2);
+    await app.input.fill("look");
+    await app.input.press("Enter");
+    await app.transcript.locator(".entry.user", { hasText: "In README.md, line 1" }).waitFor();
+    await list.waitFor({ state: "detached" });
+  },
+
   async "no task of the page takes long while the agent edits forty files"({ page, url }) {
     const app = await openApp(page, url);
     await app.chooseModel({ pace: "instant" });

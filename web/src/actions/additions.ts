@@ -3,7 +3,10 @@ import type { Comment } from "../context.js";
 import { additions, editor, pane, spoken } from "../store.js";
 import { baseName } from "../tree.js";
 
-let nextId = 0;
+/** Returns an id that no addition has, also none that was kept over a reload. */
+function newNumber(): number {
+  return 1 + Math.max(0, ...additions.value.map((each) => each.id));
+}
 
 /** Adds the lines that are selected in the editor, and goes to the message box. */
 export function quoteSelection(): void {
@@ -12,7 +15,7 @@ export function quoteSelection(): void {
     spoken.value = "Select lines first.";
     return;
   }
-  additions.value = [...additions.value, { kind: "selection", id: ++nextId, ...selected }];
+  additions.value = [...additions.value, { kind: "selection", id: newNumber(), ...selected }];
   spoken.value = `Added lines of ${baseName(selected.path)} to the message.`;
   pane.value = "chat";
   focusMessage();
@@ -20,7 +23,7 @@ export function quoteSelection(): void {
 
 /** Adds a comment on a changed line. It is sent with the next message. */
 export function addComment(comment: Omit<Comment, "kind" | "id">): void {
-  additions.value = [...additions.value, { kind: "comment", id: ++nextId, ...comment }];
+  additions.value = [...additions.value, { kind: "comment", id: newNumber(), ...comment }];
   const count = additions.value.filter((each) => each.kind === "comment").length;
   spoken.value = `${count} comment${count === 1 ? "" : "s"} not sent yet.`;
 }

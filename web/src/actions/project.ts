@@ -129,6 +129,10 @@ export async function continueProject(id: string): Promise<boolean> {
       notify(OPEN_ELSEWHERE);
       return false;
     }
+    const directory = await keptFolder(id);
+    const folder = directory && (await import("./reread.js"));
+    // Asked first, while the click counts.
+    const isReadable = directory !== null && (await folder?.isAllowed(directory)) === true;
     leaveRun();
     resetChats();
     resetTimeline();
@@ -137,7 +141,6 @@ export async function continueProject(id: string): Promise<boolean> {
     drafts.forget(id);
     const { engine, info, exact } = restored;
     const { name, skipped, sample } = info;
-    const directory = await keptFolder(id);
     startProblem.value = null;
     show(engine, { name, directory, skipped, sample });
     currentId = id;
@@ -149,6 +152,7 @@ export async function continueProject(id: string): Promise<boolean> {
     await readRuns();
     const path = (await engine.canvas()).path;
     if (path !== null) await openFile(path);
+    if (directory !== null && isReadable) await folder?.rereadFolder(directory).catch(showError);
     if (!exact) notify("The review could not be restored exactly. Compare it before you save.", { level: "error" });
     return true;
   } catch (error) {

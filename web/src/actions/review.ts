@@ -92,16 +92,34 @@ const REJECTED_UNASKED_MAX = 20;
 
 /** Rejects every hunk of a file, or of all files. The user chooses what becomes of their own lines in them. */
 export function rejectAll(path?: string): Promise<boolean> {
-  return attempt("reject", async () => {
-    const affected = waiting.value.filter((file) => path === undefined || file.path === path);
-    const count = affected.reduce((sum, file) => sum + pendingHunks(file).length, 0);
-    if (count === 0) return false;
-    if (count > REJECTED_UNASKED_MAX && !(await confirmReject(count, affected.length))) return false;
-    const kept = await keptHunks(affected);
-    if (!(await settleKept(kept, "reject"))) return false;
-    if (kept.length < count) await currentEngine().rejectAll(path ?? null);
-    return true;
-  });
+  return attempt("reject", () =>
+    rejectWhere(
+      (_, file) => path === undefined || file === path,
+      () => currentEngine().rejectAll(path ?? null),
+    ),
+  );
+}
+
+/**
+ * Rejects several hunks with `reject`, which gets their ids. Asks first if they are many, and what becomes of the user's own
+ * lines in them. Returns false if there are none, or the user cancelled.
+ */
+async function rejectWhere(
+  isMeant: (hunk: Hunk, path: string) => boolean,
+  rejectThem: (ids: string[]) => Promise<boolean>,
+): Promise<boolean> {
+  const meant = (): readonly Hunk[] =>
+    waiting.value.flatMap((file) => pendingHunks(file).filter((hunk) => isMeant(hunk, file.path)));
+  const hunks = new Set(meant().map((hunk) => hunk.id));
+  const affected = waiting.value.filter((file) => pendingHunks(file).some((hunk) => hunks.has(hunk.id)));
+  if (hunks.size === 0) return false;
+  if (hunks.size > REJECTED_UNASKED_MAX && !(await confirmReject(hunks.size, affected.length))) return false;
+  const kept = (await keptHunks(affected)).filter((hunk) => hunks.has(hunk.id));
+  if (!(await settleKept(kept, "reject"))) return false;
+  const settled = new Set(kept.map((hunk) => hunk.id));
+  const left = meant().flatMap((hunk) => (settled.has(hunk.id) ? [] : [hunk.id]));
+  if (left.length > 0 && hunks.size > kept.length) return rejectThem(left);
+  return true;
 }
 
 async function confirmReject(count: number, fileCount: number): Promise<boolean> {
@@ -121,27 +139,18 @@ async function confirmReject(count: number, fileCount: number): Promise<boolean>
 export function decideTogether(ids: readonly string[], decision: Decision): Promise<boolean> {
   const wanted = new Set(ids);
   return attempt(decision, async () => {
-    const affected = waiting.value.filter((file) => pendingHunks(file).some((hunk) => wanted.has(hunk.id)));
-    const hunks = affected.flatMap(pendingHunks).filter((hunk) => wanted.has(hunk.id));
-    if (hunks.length === 0) return false;
-    if (decision === "accept") {
-      const agreed = hunks.filter((hunk) => !hunk.contested).map((hunk) => hunk.id);
-      if (agreed.length > 0) await currentEngine().accept(agreed, false, "");
-      else notify(ALL_CONTESTED);
-      return agreed.length > 0;
+    if (decision === "reject") {
+      return rejectWhere(
+        (hunk) => wanted.has(hunk.id),
+        (left) => reject(left, ""),
+      );
     }
-    if (hunks.length > REJECTED_UNASKED_MAX && !(await confirmReject(hunks.length, affected.length))) return false;
-    const kept = (await keptHunks(affected)).filter((hunk) => wanted.has(hunk.id));
-    if (!(await settleKept(kept, "reject"))) return false;
-    for (const { id } of kept) wanted.delete(id);
-    const left = waiting.value.flatMap(pendingHunks).filter((hunk) => wanted.has(hunk.id));
-    return (
-      left.length === 0 ||
-      reject(
-        left.map((hunk) => hunk.id),
-        "",
-      )
-    );
+    const hunks = waiting.value.flatMap(pendingHunks).filter((hunk) => wanted.has(hunk.id));
+    if (hunks.length === 0) return false;
+    const agreed = hunks.filter((hunk) => !hunk.contested).map((hunk) => hunk.id);
+    if (agreed.length > 0) await currentEngine().accept(agreed, false, "");
+    else notify(ALL_CONTESTED);
+    return agreed.length > 0;
   });
 }
 
@@ -203,6 +212,7 @@ async function takeStep(verb: string, direction: "undo" | "redo", decisionsOnly:
 export function stepName({ kind, path }: Step): string {
   const where = path === "" ? "all files" : baseName(path);
   if (kind === "go back") return "going back to before a task";
+  if (kind === "disk") return `the change on the disk of ${where}`;
   if (kind === "put back") return `the earlier text of ${where}`;
   return kind === "typing" ? `typing in ${where}` : kind === "new file" ? `new file ${where}` : `${kind} in ${where}`;
 }

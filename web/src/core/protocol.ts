@@ -18,7 +18,7 @@ export interface Failure {
 
 /** One undoable step of the user, named by the Undo button. */
 export interface Step {
-  readonly kind: "typing" | "new file" | "accept" | "reject" | "delete" | "rename" | "go back" | "put back";
+  readonly kind: "typing" | "new file" | "accept" | "reject" | "delete" | "rename" | "go back" | "put back" | "disk";
   /** The file, or "" for several. */
   readonly path: string;
   /** Number of steps of the engine, 1 if it is left out. */
