@@ -99,6 +99,9 @@ export const tests = {
       await app.askAndWait(RENAME);
       await app.showReview();
       const note = page.locator(".bulk-note");
+      // Without a pointer and without the focus, as on a phone.
+      await page.getByText("Accepting creates 1 file.").waitFor();
+      await page.getByRole("region", { name: "new.txt, 1 change" }).getByText("1 change", { exact: true }).waitFor();
       await page.getByRole("button", { name: "Accept all", exact: true }).hover();
       await note.filter({ hasText: "Accepts 5 changes in 4 files · creates 1 file" }).waitFor();
       await page.getByRole("button", { name: "Reject all", exact: true }).focus();

@@ -139,6 +139,7 @@ export const tests = {
       await retype(page, app, "two", "mine");
       await app.showReview();
       await page.getByRole("button", { name: "Last task" }).click();
+      await page.getByText("Rejecting asks about your lines in 1 of them.").waitFor();
       await page.getByRole("button", { name: "Reject these" }).hover();
       await page.locator(".bulk-note", { hasText: "asks about your lines in 1 of them" }).waitFor();
       await page.getByRole("button", { name: "Reject these" }).click();

@@ -59,7 +59,10 @@ export function ReviewPane() {
   let above = 0;
   return (
     <div class="review">
-      <Toolbar files={files} filtered={filtered} />
+      <div>
+        <Toolbar files={files} filtered={filtered} />
+        <BulkExceptions files={files} />
+      </div>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the cards, which have the focus. */}
       <div class="review-list" ref={list} tabIndex={-1} onKeyDown={onListKey}>
         <EqualChanges files={files} />
@@ -193,22 +196,49 @@ function BulkButton({ kind, text, what, act }: BulkProps) {
 
 /** Says what accepting or rejecting these changes will touch. */
 function bulkSummary(files: readonly ReviewFile[], hunks: readonly Hunk[]): Record<Decision, string> {
+  const { special, kept } = exceptions(files);
+  const contested = hunks.filter((hunk) => hunk.contested).length;
+  const where = `in ${plural(files.length, "file")}`;
+  const accept = [`Accepts ${plural(hunks.length - contested, "change")} ${where}`, ...special].join(" · ");
+  const own = kept.length > 0 ? kept : ["your own lines stay"];
+  const reject = [`Rejects ${plural(hunks.length, "change")} ${where}`, ...own].join(" · ");
+  return { accept, reject };
+}
+
+/** Says beside the bulk buttons what is special about the changes: visible also without a pointer and on a phone. */
+function BulkExceptions({ files }: { files: readonly ReviewFile[] }) {
+  const { special, kept } = exceptions(files);
+  if (special.length + kept.length === 0) return null;
+  return (
+    <p class="bulk-exceptions">
+      {special.length > 0 && <span>Accepting {listed(special)}.</span>}{" "}
+      {kept.length > 0 && <span>Rejecting {listed(kept)}.</span>}
+    </p>
+  );
+}
+
+function listed(parts: readonly string[]): string {
+  return parts.join(", ");
+}
+
+/** Returns what accepting does besides changing lines, and rejecting. */
+function exceptions(files: readonly ReviewFile[]): { special: readonly string[]; kept: readonly string[] } {
+  const hunks = files.flatMap(pendingHunks);
+  const count = (operation: ReviewFile["operation"]): number =>
+    files.filter((file) => file.operation === operation).length;
+  const [created, deleted] = [count("create"), count("delete")];
   const contested = hunks.filter((hunk) => hunk.contested).length;
   const mine = hunks.filter((hunk) => hunk.keptByUser).length;
-  const deleted = files.filter((file) => file.operation === "delete").length;
-  const created = files.filter((file) => file.operation === "create").length;
-  const where = `in ${plural(files.length, "file")}`;
-  const kinds = [
-    ...(created > 0 ? [`creates ${plural(created, "file")}`] : []),
-    ...(deleted > 0 ? [`deletes ${plural(deleted, "file")}`] : []),
-    ...(contested > 0 ? [`${contested} that conflict with your edits stay`] : []),
-  ];
-  const accept = [`Accepts ${plural(hunks.length - contested, "change")} ${where}`, ...kinds].join(" · ");
-  const reject = [
-    `Rejects ${plural(hunks.length, "change")} ${where}`,
-    ...(mine > 0 ? [`asks about your lines in ${mine} of them`] : ["your own lines stay"]),
-  ].join(" · ");
-  return { accept, reject };
+  return {
+    special: [
+      ...(created > 0 ? [`creates ${plural(created, "file")}`] : []),
+      ...(deleted > 0 ? [`deletes ${plural(deleted, "file")}`] : []),
+      ...(contested > 0
+        ? [`leaves ${contested} that ${contested === 1 ? "conflicts" : "conflict"} with your edits`]
+        : []),
+    ],
+    kept: mine > 0 ? [`asks about your lines in ${mine} of them`] : [],
+  };
 }
 
 /** Number of groups of equal changes that are listed. */
@@ -351,6 +381,7 @@ function FileSection({ file, filtered }: { file: ReviewFile; filtered: boolean }
           <span class="path-name">{reveal(baseName(file.path))}</span>
         </button>
         {OPERATIONS[file.operation] !== "" && <span class="tag">{OPERATIONS[file.operation]}</span>}
+        <span class="faint">{plural(hunks.length, "change")}</span>
         <span class="plus">{signed(sum(hunks, "added"), "+")}</span>
         <span class="minus">{signed(sum(hunks, "removed"), "−")}</span>
         <span class="spacer" />
