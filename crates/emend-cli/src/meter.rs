@@ -229,7 +229,7 @@ fn used_up(spent: &Spent, budget: &Budget) -> Failure {
     failure
 }
 
-/// Returns what is left of a budget: at least the smallest amount of each limit, since 0 is no limit.
+/// Returns what is left of a budget: at least the smallest amount of each limit, since 0 means unlimited.
 fn left(spent: &Spent, budget: &Budget) -> Budget {
     let number = |limit: u64, used: u64| if limit == 0 { 0 } else { limit.saturating_sub(used).max(1) };
     let is_limited = budget.cost_usd > 0.0;

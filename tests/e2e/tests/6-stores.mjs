@@ -39,7 +39,7 @@ async function sessions() {
   }));
 }
 
-/** In a page: files of the host that outlive the page. They are no part of the store of a service. */
+/** In a page: files of the host that outlive the page. The store of a service does not contain them. */
 function storedFiles() {
   const read = (path) => localStorage.getItem(`file ${path}`);
   return {

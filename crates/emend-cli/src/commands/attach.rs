@@ -510,7 +510,7 @@ fn resolved(data: &Value) -> String {
     }
 }
 
-/// Returns the words about a change of the review; `None` for one that is no decision.
+/// Returns the words about a change of the review; `None` for one that is not a decision.
 fn review_change(by: &str) -> Option<&'static str> {
     Some(match by {
         "decision" => "changes were accepted or rejected",
