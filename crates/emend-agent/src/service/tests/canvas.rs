@@ -330,6 +330,49 @@ fn instructions_and_tools_of_the_canvas_are_those_of_a_session_with_the_flag() {
 }
 
 #[test]
+fn without_the_flag_the_model_gets_the_same_bytes_as_without_a_canvas() {
+    covers("canvas.flag");
+    block_on(async {
+        let mut sent = Vec::new();
+        for has_canvas in [false, true] {
+            let bench = Bench::new("//- notes.md\none\ntwo\n");
+            let session = bench.session(json!({ "model": "script", "canvas": { "enforce_lease": true } })).await;
+            let path = format!("/api/agent/sessions/{session}/canvas");
+            if has_canvas {
+                let (status, body) = bench.post(&format!("{path}/open"), json!({ "file_path": "notes.md" })).await;
+                assert_eq!(status, 200, "{body}");
+            }
+            let read = ("read_file", json!({ "file_path": "notes.md" }));
+            let edit = ("edit_file", json!({ "file_path": "notes.md", "old_string": "two", "new_string": "zwei" }));
+            let fails = ("edit_file", json!({ "file_path": "notes.md", "old_string": "none", "new_string": "x" }));
+            bench.script().push([Answer::Call(vec![read, edit]), Answer::Call(vec![fails]), Answer::Say("Done.")]);
+            bench.run(&session, "translate").await;
+            bench.work().await;
+            let typed = json!({ "content": "one\nzwei\nmine\n" });
+            let (status, body) = match has_canvas {
+                true => bench.post(&format!("{path}/user_edit"), typed).await,
+                false => {
+                    bench
+                        .post("/api/agent/user_edit", json!({ "file_path": "notes.md", "content": typed["content"] }))
+                        .await
+                }
+            };
+            assert_eq!(status, 200, "{body}");
+            talk(&bench, &session).await;
+            let requests: Vec<String> =
+                bench.script().requests().iter().map(|request| serde_json::to_string(request).unwrap()).collect();
+            assert_eq!(requests.len(), 4);
+            sent.push(requests);
+        }
+        // Every session is told which file the editor shows.
+        let without_open_file = |request: &String| request.replacen(r"\nOpen file: notes.md\n", "", 1);
+        let with_canvas: Vec<String> = sent[1].iter().map(without_open_file).collect();
+        assert_ne!(with_canvas, sent[1]);
+        assert_eq!(with_canvas, sent[0]);
+    });
+}
+
+#[test]
 fn edits_of_the_canvas_are_in_the_review_of_the_session_that_made_them() {
     block_on(async {
         let bench = Bench::new("//- notes.md\none\ntwo\n");
