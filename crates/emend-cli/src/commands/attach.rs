@@ -73,7 +73,12 @@ pub(super) async fn join(args: &AttachArgs) -> Result<(), Failure> {
     let mut signals = CancelOnSignal::begin(&CancelToken::new());
     loop {
         let outcome = tokio::select! {
-            message = events.next() => { seat.show(&message?)?; Ok(true) }
+            message = events.next() => {
+                let message = message?;
+                seat.show(&message)?;
+                // The end of a job may be among the missing events.
+                if message["type"] == RESYNC { seat.rejoin().await.map(|()| true) } else { Ok(true) }
+            }
             line = lines.next() => match line {
                 // Keys such as Esc arrive as control characters before the text.
                 Some(line) => seat.enter(line.trim_matches(|c: char| c.is_whitespace() || c.is_control())).await,
@@ -137,6 +142,9 @@ fn read_lines() -> UnboundedReceiver<String> {
     });
     lines
 }
+
+/// Type of the message that events are missing.
+const RESYNC: &str = "resync_required";
 
 /// Messages of the conversation that are shown to a terminal that joins.
 const MESSAGES_MAX: usize = 40;
@@ -214,6 +222,15 @@ impl<'a> Seat<'a> {
         Ok(seat)
     }
 
+    /// Reads the state of the session again.
+    async fn rejoin(&mut self) -> Result<(), Failure> {
+        let session = self.client.get(&self.own_path()).await?;
+        (self.job, self.question) = (None, None);
+        self.approvals.clear();
+        self.mode = word(&session["mode"]).to_owned();
+        self.join_job(&session["job"])
+    }
+
     /// Takes over the state of a job.
     fn join_job(&mut self, job: &Value) -> Result<(), Failure> {
         if !matches!(job["status"].as_str(), Some("queued" | "running" | "waiting_for_user")) {
@@ -233,7 +250,7 @@ impl<'a> Seat<'a> {
     fn show(&mut self, message: &Value) -> Result<(), Failure> {
         let data = &message["data"];
         let kind = message["type"].as_str().unwrap_or_default();
-        if kind == "resync_required" {
+        if kind == RESYNC {
             return self.print("some events are no longer kept; attach again to see the whole conversation\n");
         }
         if kind == LOST {
@@ -345,10 +362,6 @@ impl<'a> Seat<'a> {
     }
 
     fn ask_approval(&mut self, approval: &Value) -> Result<(), Failure> {
-        // A job that goes on after a restart asks again.
-        if self.approvals.iter().any(|id| approval["tool_call_id"] == id.as_str()) {
-            return Ok(());
-        }
         self.approvals.extend(approval["tool_call_id"].as_str().map(str::to_owned));
         let request = ApprovalRequest {
             call_id: word(&approval["tool_call_id"]).to_owned(),

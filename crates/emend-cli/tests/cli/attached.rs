@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::serve::{RENAME, Server, TOKEN, project};
@@ -185,5 +186,71 @@ fn a_terminal_that_joins_sees_the_last_messages() {
     let seen = terminal.lines_until("> rename word28 to word29 in other.md");
     assert!(!seen.iter().any(|line| line == "> rename one to word0 in other.md"), "{seen:?}");
     assert!(seen.len() < 120, "{seen:?}");
+    terminal.leave();
+}
+
+#[test]
+fn a_request_for_approval_that_outlives_a_restart_is_shown_once_and_answered() {
+    let project = project();
+    let mut server = Server::start(&project, &[]);
+    let port = server.address.rsplit(':').next().unwrap().to_owned();
+    server.ok("POST", "/api/agent/sessions", &json!({ "mode": "ask" }));
+    let mut terminal = Terminal::attach(&project, &server, &[]);
+    terminal.type_line(RENAME);
+    terminal.expect("wants to make this change:");
+    terminal.expect("[y]es, [n]o, [a]lways");
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    terminal.expect("(the server cannot be reached");
+    let server = Server::start_at(&project, &port, &[], &[]);
+    terminal.expect("(the server is reached again)");
+    // The job goes on from its last recorded step.
+    let session = server.ok("GET", "/api/agent/sessions", &Value::Null)["sessions"][0]["session_id"].clone();
+    let path = format!("/api/agent/sessions/{}", session.as_str().unwrap());
+    while server.ok("GET", &path, &Value::Null)["job"]["approvals"][0].is_null() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    terminal.type_line("y");
+    let seen = terminal.lines_until("[completed]");
+    assert!(!seen.iter().any(|line| line.contains("wants to make")), "{seen:?}");
+    assert!(seen.iter().any(|line| line == "  allowed"), "{seen:?}");
+    assert_eq!(project.read("notes.md"), "The color of the sky.\nSecond line.\n");
+    terminal.leave();
+}
+
+#[test]
+fn a_terminal_that_missed_the_end_of_a_job_starts_the_next_one() {
+    let project = project();
+    let mut server = Server::start(&project, &[]);
+    let port = server.address.rsplit(':').next().unwrap().to_owned();
+    let session = server.ok("POST", "/api/agent/sessions", &json!({ "mode": "ask" }))["session_id"].clone();
+    let mut terminal = Terminal::attach(&project, &server, &[]);
+    terminal.type_line(RENAME);
+    terminal.expect("[y]es, [n]o, [a]lways");
+    // While the terminal sleeps, its job ends and is purged with its events.
+    terminal.signal(Signal::STOP);
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    let server = Server::start_at(&project, &port, &[], &[("EMEND_MAX_JOBS_PER_SESSION", "1")]);
+    let path = format!("/api/agent/sessions/{}", session.as_str().unwrap());
+    let job = server.ok("GET", &path, &Value::Null)["job"]["job_id"].clone();
+    server.ok("POST", &format!("/api/agent/jobs/{}/cancel", job.as_str().unwrap()), &json!({}));
+    for _ in 0..200 {
+        if server.send("PATCH", &path, &json!({ "mode": "direct" })).0 == 200 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for instruction in ["rename one to two in other.md", "rename two to three in other.md"] {
+        let body = json!({ "session_id": session, "instruction": instruction });
+        let job = server.ok("POST", "/api/agent/run", &body)["job_id"].clone();
+        assert_eq!(server.wait(job.as_str().unwrap())["status"], "completed");
+    }
+    terminal.signal(Signal::CONT);
+    terminal.expect("some events are no longer kept");
+    terminal.type_line("rename three to four in other.md");
+    terminal.expect("> rename three to four in other.md");
+    terminal.expect("[completed]");
+    assert_eq!(project.read("other.md"), "four\n");
     terminal.leave();
 }

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::serve::Server;
@@ -96,6 +97,10 @@ impl Terminal {
             }
             seen.push(line);
         }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     pub(crate) fn leave(mut self) {
