@@ -73,11 +73,15 @@ fn a_conversation_that_is_served_keeps_its_budget_and_its_use() {
     let project = project();
     let mut terminal = Terminal::open(&project, &["--session-max-tokens", "1M"], (100, 100), &[]);
     terminal.wait_for_prompt(1).enter("rename alpha to omega").wait_for_prompt(2).enter("/serve");
-    terminal.wait_for("/help lists the commands").enter("/status").wait_for(" of 1000000 tokens");
+    terminal.wait_for("/help lists the commands").type_line("/status").wait_for(" of 1000000 tokens");
     let line = |screen: &str, begin: &str| screen.lines().rev().find(|line| line.starts_with(begin)).map(str::to_owned);
     let before = line(&terminal.shown(), "session: ").unwrap();
     assert!(!before.starts_with("session: 0 of"), "{before}");
-    terminal.enter("/budget tokens 5").wait_for(" of 5 tokens").enter("/quit").wait_for("the server has stopped");
+    terminal
+        .type_line("/budget tokens 5")
+        .wait_for(" of 5 tokens")
+        .type_line("/quit")
+        .wait_for("the server has stopped");
     assert_eq!(terminal.end(), 0);
     let refused = project.run(&["run", "--model", "offline", "--continue", "rename omega to sigma"]);
     assert_eq!(refused.status, 5, "{}", refused.stderr);

@@ -30,13 +30,13 @@ fn another_terminal_joins_a_conversation_that_is_served() {
     expect("[completed]");
     terminal.wait_for("> rename omega to sigma").wait_for("[completed]");
     assert_eq!(project.read("src/lib.rs"), "pub fn sigma() {}\n");
-    terminal.enter("rename sigma to tau");
+    terminal.type_line("rename sigma to tau");
     expect("> rename sigma to tau");
     expect("[completed]");
     drop(other.stdin.take());
     expect("detached");
     assert!(other.wait().unwrap().success());
-    terminal.wait_for("> rename sigma to tau").enter("/quit");
+    terminal.wait_for("> rename sigma to tau").type_line("/quit");
     terminal.wait_for("the server has stopped");
     assert_eq!(terminal.end(), 0);
     // The saved conversation has all messages, and undo sees all runs.
@@ -62,18 +62,18 @@ fn what_others_decide_is_shown_in_the_terminal_that_serves() {
     let mut other = Attached::attach_at(&project, &url, &[]);
     other.type_line("rename alpha to omega");
     other.expect("/review shows them");
-    terminal.wait_for("changes wait for review in notes.md").enter("/review").wait_for("+# omega");
+    terminal.wait_for("changes wait for review in notes.md").type_line("/review").wait_for("+# omega");
     other.type_line("/review");
     other.type_line("/accept");
     other.expect("accepted 1 change");
     terminal.wait_for("(elsewhere, changes were accepted or rejected").wait_for("[completed]");
     // The changes that this terminal has shown are decided, so it decides on none by accident.
-    terminal.enter("/accept").wait_for("/review shows the changes first");
+    terminal.type_line("/accept").wait_for("/review shows the changes first");
     assert_eq!(project.read("notes.md"), "# omega\n");
     other.type_line("/mode ask");
     other.expect("ask mode, from the next job on");
     terminal.wait_for("(the session is in ask mode now)");
-    terminal.enter("rename omega to sigma").wait_for("[a]lways");
+    terminal.type_line("rename omega to sigma").wait_for("[a]lways");
     other.expect("[a]lways");
     // A program decides over HTTP.
     let api = Api::of(&url);
@@ -96,7 +96,7 @@ fn what_others_decide_is_shown_in_the_terminal_that_serves() {
     other.expect("[completed]");
     assert_eq!(project.read("notes.md"), "# sigma\n");
     other.leave();
-    terminal.enter("/quit").wait_for("the server has stopped");
+    terminal.type_line("/quit").wait_for("the server has stopped");
     assert_eq!(terminal.end(), 0);
     // The terminal's own decisions are not said to be of others.
     assert!(!terminal.raw.contains("elsewhere, an edit"), "{}", terminal.raw);
@@ -111,7 +111,7 @@ fn a_question_that_another_terminal_answers_is_closed_everywhere() {
     let mut terminal = Terminal::open(&project, &["--model", "openai_compatible:m"], (100, 120), &variables);
     terminal.wait_for_prompt(1);
     let url = serve(&mut terminal);
-    terminal.enter("go").wait_for("  2. right");
+    terminal.type_line("go").wait_for("  2. right");
     // The question is state: a terminal that comes later sees it.
     let mut other = Attached::attach_at(&project, &url, &[]);
     other.expect("  2. right");
@@ -122,7 +122,7 @@ fn a_question_that_another_terminal_answers_is_closed_everywhere() {
     other.expect("Thanks.");
     terminal.wait_for("  answered: right").wait_for("Thanks.").wait_for("[completed]");
     other.leave();
-    terminal.enter("/quit").wait_for("the server has stopped");
+    terminal.type_line("/quit").wait_for("the server has stopped");
     assert_eq!(terminal.end(), 0);
 }
 
@@ -156,7 +156,7 @@ fn the_page_is_served_from_the_directory_of_the_setting() {
         assert_eq!(terminal.raw.contains(&printed), has_page, "{}", terminal.raw);
         assert_eq!(terminal.raw.contains("no web app was found; --web-app DIR"), !has_page, "{}", terminal.raw);
         assert_eq!(get(&url).contains("The page."), has_page, "{}", get(&url));
-        terminal.enter("/quit").wait_for("the server has stopped");
+        terminal.type_line("/quit").wait_for("the server has stopped");
         assert_eq!(terminal.end(), 0);
     }
     // A directory without a page is refused, and the conversation goes on.
@@ -181,8 +181,8 @@ fn a_conversation_is_served_only_if_the_limit_of_sessions_allows_it() {
     terminal.enter("rename alpha to omega").wait_for_prompt(3);
     assert_eq!(project.read("notes.md"), "# omega\n");
     terminal.enter(&format!("/serve archive {other}")).wait_for(&format!("archived {other}")).wait_for_prompt(4);
-    terminal.enter("/serve").wait_for("/help lists the commands").enter("/sessions all");
-    terminal.wait_for("the other one").wait_for("archived").enter("/quit").wait_for("the server has stopped");
+    terminal.enter("/serve").wait_for("/help lists the commands").type_line("/sessions all");
+    terminal.wait_for("the other one").wait_for("archived").type_line("/quit").wait_for("the server has stopped");
     assert_eq!(terminal.end(), 0);
 }
 
@@ -207,6 +207,6 @@ fn a_conversation_is_served_on_the_address_that_the_user_names() {
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
     drop(other.stdin.take());
     assert!(other.wait().unwrap().success());
-    terminal.enter("/quit").wait_for("the server has stopped");
+    terminal.type_line("/quit").wait_for("the server has stopped");
     assert_eq!(terminal.end(), 0);
 }

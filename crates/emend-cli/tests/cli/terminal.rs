@@ -155,6 +155,11 @@ impl Terminal {
         self.press("\r")
     }
 
+    /// Types a line where other output can come between the keys and their echo, as in a conversation that is served.
+    pub(crate) fn type_line(&mut self, line: &str) -> &mut Self {
+        self.press(line).press("\n")
+    }
+
     /// Sends a signal to the program, e.g. `-TERM`.
     pub(crate) fn signal(&mut self, signal: &str) -> &mut Self {
         assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success());
