@@ -9,7 +9,7 @@ use crate::limit_text::limit_reached;
 use crate::output::{REPEATS, exit_of_command, failure_of_call, first_line, target};
 use crate::style::{self, Painter, Style};
 use crate::text_diff;
-use crate::wrap::{columns, truncated};
+use crate::wrap::{columns, truncated, wrap_text};
 
 /// Terminals with fewer columns get a short prompt, to leave room for the answer.
 const NARROW: usize = 60;
@@ -28,16 +28,17 @@ pub(super) fn answer_prompt(request: &ApprovalRequest, width: usize) -> String {
 pub(super) const DIFF_LINES_MAX: usize = 40;
 
 /// Returns the lines of an approval question. A long diff is cut, and `d` shows all of it. A command is shown whole:
-/// consent to lines that were not shown is not consent.
-pub(super) fn question_lines(request: &ApprovalRequest, painter: Painter) -> Vec<String> {
+/// consent to lines that were not shown is not consent. The words around a command or a diff are broken between words.
+pub(super) fn question_lines(request: &ApprovalRequest, painter: Painter, width: usize) -> Vec<String> {
     let text = question(request);
     let is_diff = shows_diff(request);
     let painted = |(index, line): (usize, &str)| match line.strip_prefix("    ") {
-        _ if index == 0 => painter.paint(style::BOLD, line),
-        Some(line) if is_diff => format!("    {}", text_diff::painted(painter, line, false)),
-        _ => line.to_owned(),
+        _ if index == 0 => wrap_text(line, style::BOLD, painter, width, "", ""),
+        Some(line) if is_diff => vec![format!("    {}", text_diff::painted(painter, line, false))],
+        Some(_) => vec![line.to_owned()],
+        None => wrap_text(line.trim_start(), Style::new(), painter, width, "  ", "  "),
     };
-    let lines: Vec<String> = text.lines().enumerate().map(painted).collect();
+    let lines: Vec<String> = text.lines().enumerate().flat_map(painted).collect();
     if is_diff { shortened(lines, DIFF_LINES_MAX, "type d to see all") } else { lines }
 }
 
@@ -119,12 +120,22 @@ mod tests {
     fn a_command_is_shown_whole_and_a_long_diff_is_cut() {
         let lines = |detail: Value| {
             let (call_id, tool_name) = ("c".to_owned(), "shell".to_owned());
-            question_lines(&ApprovalRequest { call_id, tool_name, arguments: Value::Null, detail }, Painter::OFF)
+            question_lines(&ApprovalRequest { call_id, tool_name, arguments: Value::Null, detail }, Painter::OFF, 40)
         };
         let text = format!("echo start\n{}touch pwn", "\n".repeat(5_000));
         let shown = lines(json!({ "command": text }));
         assert_eq!((shown.len(), shown[5_002].as_str()), (5_004, "    touch pwn"));
         assert_eq!(shown[5_003], "  (5002 lines; scroll up to read all)");
+        let words = "Removes the directories that the build has left in the way of the next one";
+        let shown = lines(json!({ "command": "rm -r out", "workingDir": "a/b", "description": words }));
+        let expected = [
+            "? shell wants to run in a/b:",
+            "    rm -r out",
+            "  (Removes the directories that the",
+            "  build has left in the way of the next",
+            "  one)",
+        ];
+        assert_eq!(shown, expected);
         let shown = lines(json!({ "fileDiff": "+x\n".repeat(5_000) }));
         assert_eq!(shown.len(), DIFF_LINES_MAX + 1);
         assert!(shown.last().is_some_and(|line| line.contains("type d to see all")), "{shown:?}");

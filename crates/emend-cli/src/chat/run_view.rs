@@ -324,7 +324,7 @@ impl<'a, O: Write> RunView<'a, O> {
             self.set_aside = std::mem::take(&mut self.edit);
             self.types_on = self.last_key.is_some_and(|last| last.elapsed() <= TYPING_PAUSE);
         }
-        let lines = question_lines(&asked.0, self.screen.painter);
+        let lines = question_lines(&asked.0, self.screen.painter, self.screen.width());
         self.screen.print(&lines)?;
         if !self.screen.is_live() {
             self.screen.write(&answer_prompt(&asked.0, self.screen.width()))?;
