@@ -13,7 +13,7 @@ import "./styles/start.css";
 import "./styles/more.css";
 import "./styles/phone.css";
 import { App } from "./ui/app.js";
-import { loadLater, loadRare } from "./ui/later.js";
+import { loadLater } from "./ui/later.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { keepUnsent } from "./unsent.js";
 
@@ -21,19 +21,16 @@ import { keepUnsent } from "./unsent.js";
 document.documentElement.dataset.theme = loadTheme();
 
 /** Time in milliseconds after the opening of a project in which the parts that it needs have the connection for themselves. */
-const RARE_MS = 1_500;
+const MARKDOWN_MS = 1_500;
 
 const root = document.getElementById("app");
 if (root) render(<App />, root);
 void keepUnsent(start());
-// Nothing of it is needed before a project is open.
+loadLater();
+// The first text that needs the parser loads it, too.
 const stopWaiting = effect(() => {
   if (!hasProject.value) return;
-  loadLater();
-  setTimeout(() => {
-    loadRare();
-    void loadMarkdown();
-  }, RARE_MS);
+  setTimeout(() => void loadMarkdown(), MARKDOWN_MS);
   queueMicrotask(() => stopWaiting());
 });
 

@@ -36,12 +36,7 @@ import { PaneBar, shownPane } from "./pane-bar.js";
 import { StartView } from "./start-view.js";
 import { TopBar } from "./top-bar.js";
 
-const LoadedDialogs = later(async () => (await import("./dialogs.js")).Dialogs, true);
-
-/** The dialogs are loaded with the first of them. */
-function Dialogs() {
-  return dialog.value === null ? null : <LoadedDialogs />;
-}
+const Dialogs = later(async () => (await import("./dialogs.js")).Dialogs);
 
 export function App() {
   useEffect(listen, []);

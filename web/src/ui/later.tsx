@@ -3,18 +3,14 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 const loads: (() => Promise<unknown>)[] = [];
-const rareLoads: (() => Promise<unknown>)[] = [];
 
-/** Returns a component that shows nothing until `load` is done. One that is used less often is loaded after the others. */
-export function later<Props extends object>(
-  load: () => Promise<ComponentType<Props>>,
-  isRare = false,
-): ComponentType<Props> {
+/** Returns a component that shows nothing until `load` is done. */
+export function later<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   let Loaded: ComponentType<Props> | null = null;
   const get = async (): Promise<void> => {
     Loaded ??= await load();
   };
-  (isRare ? rareLoads : loads).push(get);
+  loads.push(get);
   return function Later(props: Props) {
     const [, drawAgain] = useState(0);
     const isLoaded = Loaded !== null;
@@ -26,12 +22,7 @@ export function later<Props extends object>(
   };
 }
 
-/** Loads the components that are used often. */
+/** Loads all such components, so that they work without network later. */
 export function loadLater(): void {
   for (const load of loads) load().catch(() => undefined);
-}
-
-/** Loads the others, so that they work without network later. */
-export function loadRare(): void {
-  for (const load of rareLoads) load().catch(() => undefined);
 }
