@@ -45,10 +45,14 @@ export const tests = {
       // The other one was used last, but the page was in this one.
       const { sessions } = await call(server.url, "GET", "/api/agent/sessions");
       const other = sessions.find(({ title }) => title === "Water").session_id;
+      // A title that another client gives is shown at once.
+      const own = sessions.find(({ title }) => title === "Colours").session_id;
+      await call(server.url, "PATCH", `/api/agent/sessions/${own}`, { title: "Hues" });
+      await page.getByRole("button", { name: "Hues", exact: true }).waitFor();
       await call(server.url, "PATCH", `/api/agent/sessions/${other}`, { title: "Water 2" });
       await joinServer(page, url, server.url);
       await app.transcript.locator(".entry.user", { hasText: "rename sky" }).waitFor();
-      await page.getByRole("button", { name: "Colours", exact: true }).waitFor();
+      await page.getByRole("button", { name: "Hues", exact: true }).waitFor();
     });
   },
 
@@ -100,7 +104,7 @@ export const tests = {
       await app.askAndWait("rename wet to deep in notes.md");
       await page.getByRole("button", { name: "New conversation" }).first().click();
       const dialog = page.getByRole("dialog", { name: "Conversations" });
-      await dialog.getByRole("alert").filter({ hasText: "Archive one of these" }).waitFor();
+      await dialog.getByRole("alert").filter({ hasText: "2 sessions are active, which is the limit" }).waitFor();
       await dialog.getByRole("button", { name: "Archive: Colours" }).click();
       await dialog.getByRole("alert").waitFor({ state: "detached" });
       await dialog.getByRole("button", { name: "New conversation" }).click();

@@ -258,6 +258,7 @@ async function receiveBatch(received: EventBatch): Promise<void> {
     if (project.value.remote && !replayed) void readRuns().catch(showError);
   }
   if (!replayed) for (const event of now) follow(event);
+  if (received.sessionChanged) void readRuns().catch(showError);
 }
 
 listenToEvents(receiveBatch);

@@ -126,6 +126,8 @@ export interface EventBatch {
   readonly replayed: boolean;
   /** The events are the whole conversation, and not its continuation. */
   readonly anew?: boolean;
+  /** Whether the title, the mode or a budget of a server's session has changed. */
+  readonly sessionChanged?: boolean;
   /** The conversation begins with the first `tasks` tasks of another one. */
   readonly branched?: { readonly from: number; readonly tasks: number };
 }

@@ -1,6 +1,6 @@
 /** Converts the bodies of a server into the types of the package. */
 import type { Hunk, HunkLine, Review, ReviewFile } from "emend";
-import type { ReviewBody } from "emend/service-client";
+import type { AttachedEvent, ResyncEvent, ReviewBody, ServiceReading, StateEvent } from "emend/service-client";
 
 type HunkBody = ReviewBody["files"][number]["hunks"][number];
 
@@ -38,4 +38,24 @@ function hunkOf(body: HunkBody): Hunk {
     removesUserLines: body.removes_user_lines,
     oversized: body.oversized_hunk,
   };
+}
+
+export function hunkIds({ files }: ReviewBody): string[] {
+  return files.flatMap((file) => file.hunks.map((hunk) => hunk.hunk_id));
+}
+
+export function scopeOf(path: string | null) {
+  return path === null ? { all: true } : { file_path: path };
+}
+
+export function isAttached(item: AttachedEvent | ServiceReading): item is AttachedEvent {
+  return item.type === "attached";
+}
+
+export function isState(item: AttachedEvent | ServiceReading): item is StateEvent {
+  return item.type === "state.changed";
+}
+
+export function isResync(item: AttachedEvent | ServiceReading): item is ResyncEvent {
+  return item.type === "resync_required";
 }

@@ -4,20 +4,16 @@
  * The server has the files, the model, the review and the conversation; others may work in the same session, for example a
  * terminal. Its events lead the page, also those of jobs that were started elsewhere.
  */
-import type { AgentEvent, CanvasState, FileInfo, FileMatches, Review } from "emend";
+import type { AgentEvent, FileInfo, FileMatches, Review } from "emend";
 import {
   type AttachedEvent,
   createClient,
   type JobRecord,
-  type ResyncEvent,
-  type ReviewBody,
   type ServiceClient,
   type ServiceEvent,
   type ServiceReading,
-  type StateEvent,
 } from "emend/service-client";
 import type {
-  Contents,
   CoreApi,
   Decision,
   EventBatch,
@@ -30,7 +26,7 @@ import type {
   Snapshot,
   Step,
 } from "./protocol.js";
-import { moved } from "./remote-bodies.js";
+import { hunkIds, isAttached, isResync, isState, moved, scopeOf } from "./remote-bodies.js";
 import { RemoteFiles } from "./remote-files.js";
 import { RemoteSessions } from "./remote-sessions.js";
 import { readTranscript } from "./remote-transcript.js";
@@ -68,7 +64,6 @@ export class RemoteCore extends RemoteSessions implements Own {
   #stream = new AbortController();
   #hasLeft = false;
   #steps: { done: RemoteStep[]; undone: RemoteStep[] } = { done: [], undone: [] };
-  #canvas: CanvasState = { path: null, held: false, epoch: 0 };
   #batches = 0;
   #following: Promise<void> | null = null;
   /** Called when the conversation has been read. */
@@ -208,6 +203,7 @@ export class RemoteCore extends RemoteSessions implements Own {
       this.#seen = item.seq;
       if (item.session_id === this.session) {
         if (/^session\.rew(ound|ind_undone)$/.test(item.type)) return true;
+        if (item.type === "session.updated") void this.#flush(false, true);
         const ended = this.#note(item);
         if (ended !== null) void this.#flush().then(() => this.#ended.get(ended)?.());
         if (ended !== null && this.#isRough) return true;
@@ -265,17 +261,18 @@ export class RemoteCore extends RemoteSessions implements Own {
   }
 
   /** Sends the events to the page. With `isAnew`, they are the whole conversation. */
-  async #flush(isAnew = false): Promise<void> {
-    if (this.#hasLeft || (this.#waiting.length === 0 && !isAnew)) return;
+  async #flush(isAnew = false, sessionChanged = false): Promise<void> {
+    if (this.#hasLeft || (this.#waiting.length === 0 && !isAnew && !sessionChanged)) return;
     const batch: EventBatch = {
       number: ++this.#batches,
       events: this.#waiting.splice(0),
-      lease: this.#canvas,
+      lease: this.lease,
       conversation: 0,
       offline: false,
       model: "",
       replayed: isAnew,
       ...(isAnew && { anew: true }),
+      ...(sessionChanged && { sessionChanged }),
     };
     this.#isSending = true;
     const sent = this.#sent.then(() => this.#send(batch));
@@ -285,10 +282,6 @@ export class RemoteCore extends RemoteSessions implements Own {
     await settled;
     if (this.#sent === settled) this.#isSending = false;
     await sent;
-  }
-
-  async recorded(): Promise<boolean> {
-    return true;
   }
 
   async snapshot(scope: Scope, path: string | null): Promise<Snapshot> {
@@ -361,10 +354,6 @@ export class RemoteCore extends RemoteSessions implements Own {
       if ((error as { code?: string }).code === "not_found") return null;
       throw error;
     }
-  }
-
-  async noteSaved(): Promise<void> {
-    // The server knows what it saved.
   }
 
   async write(path: string, text: string, base: string | null, step: Step) {
@@ -476,28 +465,6 @@ export class RemoteCore extends RemoteSessions implements Own {
     if (last) this.#steps = { done: [...done, last], undone: undone.slice(0, -1) };
   }
 
-  async canvas(): Promise<CanvasState> {
-    try {
-      const { file_path, held, epoch } = await this.client.call("GetCanvas", { session_id: this.session });
-      this.#canvas = { path: file_path ?? null, held, epoch };
-    } catch {
-      // A session without a canvas has none to show.
-    }
-    return this.#canvas;
-  }
-
-  async openCanvas(path: string | null): Promise<void> {
-    if (path === null) return;
-    // A canvas cannot show a file that is not text; the page says so itself.
-    await this.client
-      .request("POST", `/api/agent/sessions/${encodeURIComponent(this.session)}/canvas/open`, { file_path: path })
-      .catch(() => undefined);
-  }
-
-  async takeBack(): Promise<void> {
-    await this.client.request("POST", `/api/agent/sessions/${encodeURIComponent(this.session)}/canvas/take_back`, {});
-  }
-
   async run(text: string): Promise<void> {
     const asked = this.#question;
     let job: string;
@@ -601,40 +568,8 @@ export class RemoteCore extends RemoteSessions implements Own {
     return hunkIds(all).filter((id) => !own.has(id));
   }
 
-  async setModel(): Promise<void> {
-    throw new Error("the server chooses its model; start it with another one");
-  }
-
-  async setOptions(): Promise<void> {
-    // The server has limits of its own.
-  }
-
-  async converse(): Promise<void> {
-    // The page enters other sessions as a whole.
-  }
-
   async entitle(_index: number, title: string): Promise<void> {
     await this.changeSession(this.session, { title });
-  }
-
-  async diff(): Promise<string> {
-    throw new Error("the page makes the patch of a server");
-  }
-
-  async zip(): Promise<Uint8Array> {
-    throw new Error("the files are on the server");
-  }
-
-  async zipAll(): Promise<Uint8Array> {
-    throw new Error("the files are on the server");
-  }
-
-  async exportFiles(): Promise<Contents> {
-    throw new Error("the files are on the server");
-  }
-
-  async recording(): Promise<string> {
-    throw new Error("the record of a session is on the server");
   }
 
   search(text: string): Promise<readonly FileMatches[]> {
@@ -656,24 +591,4 @@ async function found(client: ServiceClient, id: string | null): Promise<string |
 async function lastUsed(client: ServiceClient): Promise<string> {
   const { sessions } = await client.call("ListSessions", { status: "active", limit: 1 });
   return sessions[0]?.session_id ?? (await client.call("CreateSession", {})).session_id;
-}
-
-function hunkIds({ files }: ReviewBody): string[] {
-  return files.flatMap((file) => file.hunks.map((hunk) => hunk.hunk_id));
-}
-
-function scopeOf(path: string | null) {
-  return path === null ? { all: true } : { file_path: path };
-}
-
-function isAttached(item: AttachedEvent | ServiceReading): item is AttachedEvent {
-  return item.type === "attached";
-}
-
-function isState(item: AttachedEvent | ServiceReading): item is StateEvent {
-  return item.type === "state.changed";
-}
-
-function isResync(item: AttachedEvent | ServiceReading): item is ResyncEvent {
-  return item.type === "resync_required";
 }

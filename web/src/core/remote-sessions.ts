@@ -1,16 +1,23 @@
-/** The sessions of a server: lists, searches, starts, changes and deletes them. */
+/** The sessions of a server: lists, searches, starts, changes and deletes them; and the canvas of the joined one. */
+import type { CanvasState } from "emend";
 import type { Budget, ServiceClient, SessionRecord, Spent } from "emend/service-client";
 import type { Amounts, OfServer, SessionChange, SessionInfo, SessionPage } from "./protocol.js";
+import { Absent } from "./remote-absent.js";
 
 /** Number of sessions of a page of the list. */
 const PAGE = 50;
 
-export class RemoteSessions implements Omit<OfServer, "listMore" | "findFiles"> {
+export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" | "findFiles"> {
+  /** The canvas as it was read last. */
+  protected lease: CanvasState = { path: null, held: false, epoch: 0 };
+
   constructor(
     protected readonly client: ServiceClient,
     /** The id of the joined session. */
     protected readonly session: string,
-  ) {}
+  ) {
+    super();
+  }
 
   async sessions(query: string, archived: boolean, after: string | null): Promise<SessionPage> {
     const { sessions, next, total } = await this.client.call("ListSessions", {
@@ -46,6 +53,28 @@ export class RemoteSessions implements Omit<OfServer, "listMore" | "findFiles"> 
 
   async removeSession(id: string): Promise<void> {
     await this.client.call("DeleteSession", { session_id: id });
+  }
+
+  async canvas(): Promise<CanvasState> {
+    try {
+      const { file_path, held, epoch } = await this.client.call("GetCanvas", { session_id: this.session });
+      this.lease = { path: file_path ?? null, held, epoch };
+    } catch {
+      // A session without a canvas has none to show.
+    }
+    return this.lease;
+  }
+
+  async openCanvas(path: string | null): Promise<void> {
+    if (path === null) return;
+    // A canvas cannot show a file that is not text; the page says so itself.
+    await this.client
+      .request("POST", `/api/agent/sessions/${encodeURIComponent(this.session)}/canvas/open`, { file_path: path })
+      .catch(() => undefined);
+  }
+
+  async takeBack(): Promise<void> {
+    await this.client.request("POST", `/api/agent/sessions/${encodeURIComponent(this.session)}/canvas/take_back`, {});
   }
 }
 

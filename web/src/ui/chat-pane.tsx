@@ -86,19 +86,23 @@ function Conversations() {
 function ModelButton() {
   const { provider, model } = settings.value;
   const { remote = false } = project.value;
-  const name = remote
-    ? (session.value?.model ?? "Model of the server")
-    : provider === "offline"
-      ? "Offline model (no AI)"
-      : model;
+  if (remote) {
+    const title = "The server has the model. A new conversation can have another one.";
+    return (
+      <span class="model-button" title={title}>
+        <span class="visually-hidden">Model: </span>
+        <span class="model-name">{session.value?.model ?? "Model of the server"}</span>
+      </span>
+    );
+  }
+  const name = provider === "offline" ? "Offline model (no AI)" : model;
   return (
     <button
       class="model-button"
       type="button"
       aria-haspopup="dialog"
-      aria-label={remote ? `Model: ${name}` : `Model: ${name}. Change`}
-      title={remote ? "The server has the model. Another one is chosen with a new conversation." : undefined}
-      disabled={chat.value.running || remote}
+      aria-label={`Model: ${name}. Change`}
+      disabled={chat.value.running}
       onClick={() => {
         dialog.value = { kind: "model" };
       }}

@@ -14,7 +14,7 @@ import { plural } from "../hunk-text.js";
 import { memo } from "../memo.js";
 import { dollars } from "../money.js";
 import { reveal } from "../reveal.js";
-import { chat, conversation, costs, dialog, isRunning, runs } from "../store.js";
+import { chat, conversation, costs, dialog, isRunning, project, runs } from "../store.js";
 import { baseName } from "../tree.js";
 import { Approval, Question, Subagent } from "./cards.js";
 import { CopyButton } from "./copy-button.js";
@@ -67,7 +67,8 @@ function Notice({ entry }: { entry: NoticeEntry }) {
   const { entries, running } = chat.value;
   // The remedies of a task are for the last one.
   const isPast = entries.slice(entries.indexOf(entry)).some((each) => each.kind === "user");
-  const isOffered = OF_TASK.has(remedy) ? !isPast : true;
+  // A server has the model and its key.
+  const isOffered = OF_TASK.has(remedy) ? !isPast : !(remedy === "settings" && project.value.remote);
   return (
     <div class={`entry notice ${entry.level}`} role={entry.level === "error" ? "alert" : "note"}>
       <p>

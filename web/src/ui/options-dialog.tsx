@@ -112,17 +112,19 @@ function Check({ title, text, checked, focus, onChange }: CheckProps) {
 
 interface LimitProps {
   readonly label: string;
+  /** Whether the words around the field say that an empty one means no limit. */
+  readonly isShort?: boolean;
   readonly step: string;
   readonly value: number;
   readonly onInput: (value: number) => void;
 }
 
 /** A field for a limit; 0 means none. */
-export function Limit({ label, step, value, onInput }: LimitProps) {
+export function Limit({ label, isShort, step, value, onInput }: LimitProps) {
   return (
     <label class="field">
       <span>
-        {label} <span class="faint">(empty: no limit)</span>
+        {label} {!isShort && <span class="faint">(empty: no limit)</span>}
       </span>
       <input
         type="number"

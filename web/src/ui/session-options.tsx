@@ -63,7 +63,7 @@ function Form({ info }: { info: SessionInfo }) {
         void submit();
       }}
     >
-      <fieldset class="choices" disabled={running}>
+      <fieldset class="choices mode-choices" disabled={running}>
         <legend>Edits of this conversation</legend>
         {MODES.map(([name, title, text]) => (
           <label key={name} class={mode.value === name ? "choice checked" : "choice"}>
@@ -86,7 +86,9 @@ function Form({ info }: { info: SessionInfo }) {
       {running && <p class="field-note">This can be changed after the running task.</p>}
       <Budget title="Limits of a task" used="Used by the last one" spent={info.spentByTask} limits={taskLimits} />
       <Budget title="Limits of the whole conversation" used="Used so far" spent={info.spent} limits={limits} />
-      <p class="field-note">A task that reaches a limit stops; what it did so far waits for your review.</p>
+      <p class="field-note">
+        An empty field means no limit. A task that reaches a limit stops; what it did so far waits for your review.
+      </p>
       <NotifyChoice
         checked={notifies.value}
         onChange={(value) => {
@@ -126,9 +128,10 @@ function Budget({ title, used, spent, limits }: BudgetProps) {
         {used}: {spentText(spent, limits.value)}
       </p>
       <div class="budget-fields">
-        <Limit label="US dollars" step="0.01" value={costUsd} onInput={(value) => set({ costUsd: value })} />
-        <Limit label="Tokens" step="1" value={tokens} onInput={(value) => set({ tokens: Math.floor(value) })} />
+        <Limit isShort label="US dollars" step="0.01" value={costUsd} onInput={(value) => set({ costUsd: value })} />
+        <Limit isShort label="Tokens" step="1" value={tokens} onInput={(value) => set({ tokens: Math.floor(value) })} />
         <Limit
+          isShort
           label="Minutes"
           step="any"
           value={durationMs / MINUTE_MS}
@@ -145,7 +148,7 @@ function spentText(spent: Amounts, limits: Amounts): string {
   const count = (amount: number): string => amount.toLocaleString("en");
   return [
     limits.tokens > 0 ? `${count(spent.tokens)} of ${plural(limits.tokens, "token")}` : plural(spent.tokens, "token"),
-    `${dollars(spent.costUsd)}${of(limits.costUsd, dollars)}`,
+    `${spent.costUsd === 0 ? "$0" : dollars(spent.costUsd)}${of(limits.costUsd, dollars)}`,
     `${time(spent.durationMs)}${of(limits.durationMs, time)}`,
   ].join(", ");
 }

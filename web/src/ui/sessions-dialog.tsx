@@ -46,8 +46,8 @@ export function SessionsDialog({ problem }: { problem?: string | undefined }) {
   return (
     <Modal title="Conversations" wide onCancel={closeDialog}>
       {refused.value !== "" && (
-        <p class="field-problem" role="alert">
-          {refused.value}. Archive one of these; its messages and changes are kept.
+        <p class="field-warning session-problem" role="alert">
+          {refused.value}. An archived one keeps its messages and changes.
         </p>
       )}
       <input
@@ -102,7 +102,7 @@ export function SessionsDialog({ problem }: { problem?: string | undefined }) {
         }}
       >
         <input
-          class="session-model"
+          class="find-input session-model"
           type="text"
           spellcheck={false}
           autoComplete="off"
