@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { openApp } from "../app.mjs";
 import { startProvider } from "../provider.mjs";
+import { call, joinServer, withServer } from "../service.mjs";
 
 async function menu(page, item) {
   await page.getByRole("button", { name: "More" }).click();
@@ -121,6 +122,27 @@ export const tests = {
     await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
     await page.keyboard.press("Escape");
     assert.deepEqual(await page.evaluate(() => window.violations), []);
+  },
+
+  async "axe finds nothing in a page on a server and its dialogs, light and dark"({ page, url }) {
+    const { check, found } = await withAxe(page);
+    await withServer({ origin: new URL(url).origin, env: { EMEND_MAX_SESSIONS: "2" } }, async (server) => {
+      for (const title of ["One", ""]) await call(server.url, "POST", "/api/agent/sessions", { title });
+      const app = await joinServer(page, url, server.url);
+      await app.askAndWait("rename colour to color in notes.md");
+      await app.openFile("notes.md");
+      await check("a page on a server");
+      await page.getByRole("button", { name: "New conversation" }).first().click();
+      await page.getByRole("alert").waitFor();
+      await check("the conversations of a server at their limit");
+      await page.getByRole("button", { name: "Rename: One" }).click();
+      await check("a conversation that is renamed");
+      await page.getByRole("button", { name: "Close" }).click();
+      await menu(page, "Options…");
+      await page.getByText("Used so far").waitFor();
+      await check("the options of a server");
+    });
+    assert.deepEqual(found, []);
   },
 
   async "the whole story on 2,500 files: open, change, reload, decide, go back and save"({ page, url }) {

@@ -49,6 +49,7 @@ import {
   opening,
   openPath,
   options,
+  pane,
   project,
   queue,
   review,
@@ -298,6 +299,8 @@ async function join(url: string, token: string): Promise<void> {
     closedFolders.value = foldedAtFirst(files.value.map((file) => file.path));
     await readRuns();
     rememberSession(session.value?.id ?? "");
+    // A phone shows one pane, and no file is open.
+    pane.value = "chat";
   } finally {
     opening.value = null;
   }

@@ -296,12 +296,13 @@ function Activity({ activity }: { activity: string }) {
     return () => clearInterval(timer);
   }, []);
   const { began, lastEvent } = runTimes.value;
-  const server = serverOf(settings.value);
+  // A server has a model of its own.
+  const server = project.value.remote ? null : serverOf(settings.value);
   const silent = now.value - lastEvent;
-  const isSilent = server !== null && silent > SILENCE_MS;
+  const isSilent = (server !== null || project.value.remote === true) && silent > SILENCE_MS;
   const seconds = Math.max(0, Math.floor((now.value - began) / 1_000));
   const hasBegun = chat.value.entries.at(-1)?.kind !== "user";
-  const host = isSilent ? new URL(server).host : "";
+  const host = server === null ? "the server’s model" : new URL(server).host;
   const text = !isSilent ? activity : hasBegun ? `Nothing more from ${host}` : `No answer yet from ${host}`;
   return (
     <>

@@ -51,6 +51,7 @@ export function Composer() {
   const mention = useSignal(0);
   const caret = useSignal(0);
   const found = mentions(draft.value, Math.min(caret.value, draft.value.length));
+  const isOffline = (session.value?.model ?? settings.value.provider) === "offline";
   const isEmpty = draft.value.trim() === "" && additions.value.length === 0;
   const later = (): void => {
     enqueue(draft.value);
@@ -130,7 +131,7 @@ export function Composer() {
         aria-activedescendant={found && found.paths.length > 0 ? `mention-${mention.value}` : undefined}
         rows={3}
         aria-label="Message to the assistant"
-        placeholder={settings.value.provider === "offline" ? "For example: rename OLD to NEW" : "Ask for a change…"}
+        placeholder={isOffline ? "For example: rename OLD to NEW" : "Ask for a change…"}
         value={draft.value}
         onInput={(event) => {
           draft.value = event.currentTarget.value;

@@ -94,7 +94,7 @@ export function SessionsDialog({ problem }: { problem?: string | undefined }) {
         {list.value === null ? "Reading…" : rows.length === 0 ? "Nothing found." : plural(total.value, "conversation")}
       </p>
       <form
-        class="modal-foot"
+        class="modal-foot session-foot"
         onSubmit={(event) => {
           event.preventDefault();
           closeDialog();
@@ -124,6 +124,8 @@ export function SessionsDialog({ problem }: { problem?: string | undefined }) {
     </Modal>
   );
 }
+
+const WHEN: Intl.DateTimeFormatOptions = { dateStyle: "medium", timeStyle: "short" };
 
 interface RowProps {
   readonly info: SessionInfo;
@@ -155,7 +157,7 @@ function Row({ info, isRenaming, onRename, onArchive }: RowProps) {
           <span class="found-text">
             {isJoined && "Open here · "}
             {info.archived && "Archived · "}
-            {plural(info.tasks, "task")} · {new Date(info.changed).toLocaleString()}
+            {plural(info.tasks, "task")} · {new Date(info.changed).toLocaleString(undefined, WHEN)}
           </span>
         </button>
       )}
