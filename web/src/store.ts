@@ -73,7 +73,8 @@ export type Dialog =
 
 /** A message that waits for the end of the present task. */
 export interface Queued {
-  readonly id: number;
+  /** A server's messages have texts as ids. */
+  readonly id: number | string;
   readonly text: string;
 }
 

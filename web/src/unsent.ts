@@ -2,7 +2,7 @@
 import { effect } from "@preact/signals";
 import { requeue } from "./actions/run.js";
 import type { Addition } from "./context.js";
-import { additions, draft, queue } from "./store.js";
+import { additions, draft, project, queue } from "./store.js";
 
 const KEY = "emend.unsent";
 
@@ -33,7 +33,8 @@ export async function keepUnsent(opened: Promise<void>): Promise<void> {
   effect(() => {
     const unsent: Unsent = {
       draft: draft.value,
-      queue: queue.value.map((each) => each.text),
+      // A server keeps its own.
+      queue: project.value.remote ? [] : queue.value.map((each) => each.text),
       additions: additions.value,
     };
     try {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { menu } from "../app.mjs";
+import { heldReply, startProvider } from "../provider.mjs";
 import { call, jobIs, joinServer, withServer } from "../service.mjs";
 
 /** Starts a session of another client, with a task. */
@@ -154,5 +155,48 @@ export const tests = {
       await dialog.getByRole("button", { name: "Cancel" }).click();
       assert.equal(await app.input.inputValue(), "rename sky to sun in notes.md");
     });
+  },
+
+  async "messages that wait for the end of a task are those of the server, for all its clients"({ page, url }) {
+    const held = heldReply("First is done.");
+    const provider = await startProvider("sk-test", [held.promise, "Second is done.", "Third is done."]);
+    try {
+      await withServer({ origin: new URL(url).origin, provider }, async (server) => {
+        const app = await joinServer(page, url, server.url);
+        await app.ask("first");
+        const add = async (text) => {
+          await app.input.fill(text);
+          await page.getByRole("button", { name: "Queue", exact: true }).click();
+          await queue.getByText(text).waitFor();
+        };
+        const queue = page.getByRole("region", { name: "Queued messages" });
+        await add("second");
+        await add("never");
+        const [{ session_id }] = (await call(server.url, "GET", "/api/agent/sessions")).sessions;
+        const path = `/api/agent/sessions/${session_id}/follow_ups`;
+        const texts = async () => (await call(server.url, "GET", path)).follow_ups.map((each) => each.text);
+        assert.deepEqual(await texts(), ["second", "never"]);
+        await call(server.url, "POST", path, { text: "third" });
+        await queue.getByText("third").waitFor();
+        await queue.getByRole("button", { name: "Withdraw: never" }).click();
+        await queue.getByText("never").waitFor({ state: "detached" });
+        await queue.getByRole("button", { name: "Edit: third" }).click();
+        await queue.getByText("third").waitFor({ state: "detached" });
+        assert.equal(await app.input.inputValue(), "third");
+        await page.getByRole("button", { name: "Queue", exact: true }).click();
+        await queue.getByText("third").waitFor();
+        assert.deepEqual(await texts(), ["second", "third"]);
+        held.release();
+        await app.transcript.getByText("Third is done.").waitFor();
+        assert.deepEqual(await app.transcript.locator(".entry.user").allTextContents(), [
+          "You: first",
+          "You: second",
+          "You: third",
+        ]);
+        await queue.waitFor({ state: "detached" });
+      });
+    } finally {
+      await provider.close();
+    }
   },
 };

@@ -51,7 +51,6 @@ import {
   options,
   pane,
   project,
-  queue,
   review,
   session,
   setEngine,
@@ -70,7 +69,7 @@ import { resetChats, showChat } from "./conversations.js";
 import { openFile } from "./edit.js";
 import { settleForSaving } from "./kept.js";
 import { refresh, resetLease, resetState } from "./refresh.js";
-import { addToDraft, leaveRun, readRuns } from "./run.js";
+import { leaveRun, readRuns } from "./run.js";
 import { resetTimeline } from "./timeline.js";
 
 /**
@@ -308,21 +307,20 @@ async function join(url: string, token: string): Promise<void> {
 
 /**
  * Shows another session of the joined server. The files and the review are those of all its sessions. A task of the session
- * before goes on there; messages that waited for its end return to the message box.
+ * before goes on there, as do the messages that wait for its end.
  */
 export async function enterSession(id: string): Promise<void> {
   try {
     await editor.flush();
     opening.value = "Opening the conversation…";
     const engine = await enterEngine(id);
-    const [added, waited] = [additions.value, queue.value];
+    const added = additions.value;
     leaveRun();
     resetChats();
     resetTimeline();
     resetLease();
     setEngine(engine);
     additions.value = added;
-    for (const { text } of waited) addToDraft(text);
     rememberSession(id);
     await refresh();
     await readRuns();

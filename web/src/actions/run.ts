@@ -30,6 +30,7 @@ import {
   opening,
   options,
   project,
+  type Queued,
   queue,
   runs,
   runTimes,
@@ -94,16 +95,29 @@ async function isOpened(typed: string): Promise<boolean> {
 
 let nextQueued = 0;
 
-/** Adds the message to the tasks that follow the present one. */
-export function enqueue(typed: string): void {
+/** Adds the message to the tasks that follow the present one. A server has a list of them for all its clients. */
+export async function enqueue(typed: string): Promise<void> {
   const text = composed(typed, additions.value);
   if (text.trim() === "") return;
   batch(() => {
     draft.value = "";
     additions.value = [];
-    queue.value = [...queue.value, { id: ++nextQueued, text }];
+    if (!project.value.remote) queue.value = [...queue.value, { id: ++nextQueued, text }];
   });
+  if (project.value.remote && !(await onServer((engine) => engine.queueMessage(text)))) return takeBackMessage(text);
   spoken.value = `Queued. ${plural(queue.value.length, "message")} waiting.`;
+}
+
+/** Changes the queue of a server. Returns whether it was done. */
+async function onServer(change: (engine: Engine) => Promise<void>): Promise<boolean> {
+  try {
+    await change(currentEngine());
+    await readRuns();
+    return true;
+  } catch (error) {
+    showError(error);
+    return false;
+  }
 }
 
 /** Adds messages that waited before a reload of the page. */
@@ -111,21 +125,22 @@ export function requeue(texts: readonly string[]): void {
   queue.value = [...texts.map((text) => ({ id: ++nextQueued, text })), ...queue.value];
 }
 
-/** Takes a message out of the queue and returns its text. */
-function dequeue(id: number): string {
+/** Takes a message out of the queue and returns its text; "" if a server has sent it already. */
+async function dequeue(id: Queued["id"]): Promise<string> {
   const text = queue.value.find((each) => each.id === id)?.text ?? "";
+  if (typeof id === "string" && !(await onServer((engine) => engine.withdrawMessage(id)))) return "";
   queue.value = queue.value.filter((each) => each.id !== id);
   return text;
 }
 
-export function withdrawQueued(id: number): void {
-  dequeue(id);
-  spoken.value = "Withdrawn.";
+export async function withdrawQueued(id: Queued["id"]): Promise<void> {
+  if ((await dequeue(id)) !== "") spoken.value = "Withdrawn.";
 }
 
 /** Returns a queued message to the message box. */
-export function editQueued(id: number): void {
-  addToDraft(dequeue(id));
+export async function editQueued(id: Queued["id"]): Promise<void> {
+  const text = await dequeue(id);
+  if (text !== "") addToDraft(text);
 }
 
 /** Adds a text to the message box. */
@@ -134,8 +149,12 @@ export function addToDraft(text: string): void {
 }
 
 /** Sends a queued message now: to the present task, or as the next one. */
-export async function sendQueued(id: number): Promise<void> {
-  const text = dequeue(id);
+export async function sendQueued(id: Queued["id"]): Promise<void> {
+  if (typeof id === "string") {
+    await onServer((engine) => engine.sendMessage(id));
+    return;
+  }
+  const text = await dequeue(id);
   if (chat.value.running) steer(text);
   else await run(text);
 }
@@ -160,6 +179,7 @@ export async function readRuns(): Promise<void> {
   if (engine !== engineOrNull()) return;
   batch(() => {
     session.value = info;
+    if (info) queue.value = info.queued;
     runs.value = list;
     hunksBefore.value = new Set(before);
   });
@@ -226,7 +246,7 @@ async function run(text: string): Promise<void> {
   if (sendLater(stopped)) return;
   // A task that failed, was stopped or asks something is not followed by the next one unasked.
   const end = chat.value.entries.at(-1);
-  const next = queue.value[0];
+  const next = project.value.remote ? undefined : queue.value[0];
   if (next && !stopped && end?.kind === "end" && end.reason === "natural") await sendQueued(next.id);
 }
 

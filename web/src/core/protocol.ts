@@ -126,7 +126,7 @@ export interface EventBatch {
   readonly replayed: boolean;
   /** The events are the whole conversation, and not its continuation. */
   readonly anew?: boolean;
-  /** Whether the title, the mode or a budget of a server's session has changed. */
+  /** Whether the title, the mode, a budget or the queue of a server's session has changed. */
   readonly sessionChanged?: boolean;
   /** The conversation begins with the first `tasks` tasks of another one. */
   readonly branched?: { readonly from: number; readonly tasks: number };
@@ -169,6 +169,8 @@ export interface SessionInfo {
   /** Number of tasks so far. */
   readonly tasks: number;
   readonly model: string;
+  /** Messages that wait for the end of the present task. */
+  readonly queued: readonly { readonly id: string; readonly text: string }[];
   readonly mode: WorkMode;
   /** Limits on all tasks together, and on each task. */
   readonly limits: Amounts;
@@ -205,6 +207,10 @@ export interface OfServer {
   startSession(model: string): Promise<string>;
   changeSession(id: string, change: SessionChange): Promise<void>;
   removeSession(id: string): Promise<void>;
+  /** Adds a message to those that follow the present task, takes one of them out, or sends it now. */
+  queueMessage(text: string): Promise<void>;
+  withdrawMessage(id: string): Promise<void>;
+  sendMessage(id: string): Promise<void>;
   /** Lists further files, of a server with too many for one list. */
   listMore(): Promise<void>;
   /** Returns files with a text in their path, also those that are not listed yet. */

@@ -203,7 +203,7 @@ export class RemoteCore extends RemoteSessions implements Own {
       this.#seen = item.seq;
       if (item.session_id === this.session) {
         if (/^session\.rew(ound|ind_undone)$/.test(item.type)) return true;
-        if (item.type === "session.updated") void this.#flush(false, true);
+        if (/^(session\.updated$|follow_up\.)/.test(item.type)) void this.#flush(false, true);
         const ended = this.#note(item);
         if (ended !== null) void this.#flush().then(() => this.#ended.get(ended)?.());
         if (ended !== null && this.#isRough) return true;

@@ -55,6 +55,18 @@ export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" 
     await this.client.call("DeleteSession", { session_id: id });
   }
 
+  async queueMessage(text: string): Promise<void> {
+    await this.client.call("AddFollowUp", { session_id: this.session, body: { text } });
+  }
+
+  async withdrawMessage(id: string): Promise<void> {
+    await this.client.call("WithdrawFollowUp", { session_id: this.session, follow_up_id: id });
+  }
+
+  async sendMessage(id: string): Promise<void> {
+    await this.client.call("SendFollowUp", { session_id: this.session, follow_up_id: id });
+  }
+
   async canvas(): Promise<CanvasState> {
     try {
       const { file_path, held, epoch } = await this.client.call("GetCanvas", { session_id: this.session });
@@ -86,6 +98,7 @@ function infoOf(record: SessionRecord): SessionInfo {
     changed: Date.parse(record.updated_at),
     tasks: record.n_jobs,
     model: record.model,
+    queued: record.follow_ups.map(({ follow_up_id, text }) => ({ id: follow_up_id, text })),
     mode: record.mode,
     limits: amountsOf(record.budget),
     taskLimits: amountsOf(record.job_budget),

@@ -54,7 +54,7 @@ export function Composer() {
   const isOffline = (session.value?.model ?? settings.value.provider) === "offline";
   const isEmpty = draft.value.trim() === "" && additions.value.length === 0;
   const later = (): void => {
-    enqueue(draft.value);
+    void enqueue(draft.value);
     box.current?.focus();
   };
   const complete = (path: string | undefined): void => {

@@ -20,7 +20,7 @@ export function QueueList() {
             <ToolButton
               icon="edit"
               label={`Edit: ${reveal(text).slice(0, 60)}`}
-              onClick={() => toBox(() => editQueued(id))}
+              onClick={() => toBox(() => void editQueued(id))}
             />
             <ToolButton
               icon="up"
@@ -30,7 +30,7 @@ export function QueueList() {
             <ToolButton
               icon="reject"
               label={`Withdraw: ${reveal(text).slice(0, 60)}`}
-              onClick={() => toBox(() => withdrawQueued(id))}
+              onClick={() => toBox(() => void withdrawQueued(id))}
             />
           </li>
         ))}
