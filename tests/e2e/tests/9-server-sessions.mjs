@@ -199,4 +199,26 @@ export const tests = {
       await provider.close();
     }
   },
+
+  async "the model of a conversation of a server is changed, and a refused one is named in the dialog"({ page, url }) {
+    const provider = await startProvider("sk-test", ["Hello."]);
+    try {
+      await withServer({ origin: new URL(url).origin, provider }, async (server) => {
+        const app = await joinServer(page, url, server.url);
+        const button = page.getByRole("button", { name: /^Model: anthropic:claude-sonnet-5-5/ });
+        await button.click();
+        const dialog = page.getByRole("dialog", { name: "Options" });
+        await dialog.getByLabel(/^Model/).fill("nobody:no-model");
+        await dialog.getByRole("button", { name: "Use these options" }).click();
+        await dialog.getByRole("alert").waitFor();
+        await dialog.getByLabel(/^Model/).fill("anthropic:claude-haiku-4-5");
+        await dialog.getByRole("button", { name: "Use these options" }).click();
+        await page.getByRole("button", { name: /^Model: anthropic:claude-haiku-4-5/ }).waitFor();
+        await app.askAndWait("hello");
+        assert.equal(JSON.parse(provider.requests.at(-1).body).model, "claude-haiku-4-5");
+      });
+    } finally {
+      await provider.close();
+    }
+  },
 };

@@ -1,4 +1,5 @@
 /** Starts, changes and deletes conversations of a server, which it calls sessions. */
+import { advise } from "../advice.js";
 import { describe, type SessionChange, type SessionInfo } from "../engine.js";
 import { choose, currentEngine, dialog, notify, project, session, showError } from "../store.js";
 import { openChat } from "./conversations.js";
@@ -28,15 +29,15 @@ export function sessionTitle({ title }: SessionInfo): string {
   return title === "" ? "New conversation" : title;
 }
 
-/** Changes a session. Returns whether it was done. */
-export async function changeSession(id: string, change: SessionChange): Promise<boolean> {
+/** Changes a session. Returns why the server refused it, for the dialog, which covers other messages; null if it was done. */
+export async function changeSession(id: string, change: SessionChange): Promise<string | null> {
   try {
     await currentEngine().changeSession(id, change);
     if (id === session.value?.id) await readRuns();
-    return true;
+    return null;
   } catch (error) {
-    showError(error);
-    return false;
+    const { title, steps, details } = advise(describe(error));
+    return [details ?? title, ...steps].join(" ");
   }
 }
 

@@ -193,6 +193,8 @@ export interface SessionChange {
   readonly title?: string;
   readonly archived?: boolean;
   readonly mode?: WorkMode;
+  /** The model from the next task on. */
+  readonly model?: string;
   readonly limits?: Amounts;
   readonly taskLimits?: Amounts;
 }

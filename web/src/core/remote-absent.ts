@@ -6,7 +6,7 @@ import type { Contents } from "./protocol.js";
 
 export class Absent {
   async setModel(): Promise<void> {
-    throw new Error("the server has the model; a new conversation can have another one");
+    throw new Error("the model of a server is one of its options");
   }
 
   async setOptions(): Promise<void> {

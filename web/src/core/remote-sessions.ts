@@ -40,11 +40,12 @@ export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" 
   }
 
   async changeSession(id: string, change: SessionChange): Promise<void> {
-    const { title, archived, mode, limits, taskLimits } = change;
+    const { title, archived, mode, model, limits, taskLimits } = change;
     const body = {
       ...(title !== undefined && { title }),
       ...(archived !== undefined && { status: archived ? ("archived" as const) : ("active" as const) }),
       ...(mode !== undefined && { mode }),
+      ...(model !== undefined && { model }),
       ...(limits !== undefined && { budget: budgetOf(limits) }),
       ...(taskLimits !== undefined && { job_budget: budgetOf(taskLimits) }),
     };

@@ -86,16 +86,8 @@ function Conversations() {
 function ModelButton() {
   const { provider, model } = settings.value;
   const { remote = false } = project.value;
-  if (remote) {
-    const title = "The server has the model. A new conversation can have another one.";
-    return (
-      <span class="model-button" title={title}>
-        <span class="visually-hidden">Model: </span>
-        <span class="model-name">{session.value?.model ?? "Model of the server"}</span>
-      </span>
-    );
-  }
-  const name = provider === "offline" ? "Offline model (no AI)" : model;
+  const ofServer = session.value?.model ?? "Model of the server";
+  const name = remote ? ofServer : provider === "offline" ? "Offline model (no AI)" : model;
   return (
     <button
       class="model-button"
@@ -104,10 +96,11 @@ function ModelButton() {
       aria-label={`Model: ${name}. Change`}
       disabled={chat.value.running}
       onClick={() => {
-        dialog.value = { kind: "model" };
+        // The model of a server is one of its options.
+        dialog.value = { kind: remote ? "options" : "model" };
       }}
     >
-      <span class={`model-dot ${provider}`} />
+      {!remote && <span class={`model-dot ${provider}`} />}
       <span class="model-name">{name}</span>
       <Icon name="down" size={12} />
     </button>

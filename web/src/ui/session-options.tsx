@@ -1,4 +1,4 @@
-/** How a session of a server works: the way of its edits to the disk, and its budgets with what is used of them. */
+/** How a session of a server works: the way of its edits to the disk, its model, and its budgets with the used amounts. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { chooseOptions, readRuns } from "../actions/run.js";
@@ -38,19 +38,23 @@ export function SessionOptions() {
 
 function Form({ info }: { info: SessionInfo }) {
   const mode = useSignal(info.mode);
+  const model = useSignal(info.model);
   const limits = useSignal(info.limits);
   const taskLimits = useSignal(info.taskLimits);
   const notifies = useSignal(options.value.notify);
+  const refused = useSignal("");
   const running = isRunning.value;
   const submit = async (): Promise<void> => {
     const change: SessionChange = {
       ...(mode.value !== info.mode && { mode: mode.value }),
+      ...(model.value.trim() !== info.model && { model: model.value.trim() }),
       ...(!isSame(limits.value, info.limits) && { limits: limits.value }),
       ...(!isSame(taskLimits.value, info.taskLimits) && { taskLimits: taskLimits.value }),
     };
     if (notifies.value !== options.value.notify) await chooseOptions({ ...options.value, notify: notifies.value });
     if (Object.keys(change).length > 0) {
-      if (!(await changeSession(info.id, change))) return;
+      refused.value = (await changeSession(info.id, change)) ?? "";
+      if (refused.value !== "") return;
       const given = session.value?.taskLimits;
       if (given && !isSame(given, taskLimits.value)) notify("The server’s own limits of a task are lower, and hold.");
     }
@@ -83,7 +87,22 @@ function Form({ info }: { info: SessionInfo }) {
           </label>
         ))}
       </fieldset>
-      {running && <p class="field-note">This can be changed after the running task.</p>}
+      <label class="field">
+        <span>
+          Model <span class="faint">(from the next task on, as the server names it)</span>
+        </span>
+        <input
+          type="text"
+          required
+          spellcheck={false}
+          autoComplete="off"
+          value={model.value}
+          onInput={(event) => {
+            model.value = event.currentTarget.value;
+          }}
+        />
+      </label>
+      {running && <p class="field-note">The way of edits can be changed after the running task.</p>}
       <Budget title="Limits of a task" used="Used by the last one" spent={info.spentByTask} limits={taskLimits} />
       <Budget title="Limits of the whole conversation" used="Used so far" spent={info.spent} limits={limits} />
       <p class="field-note">
@@ -96,6 +115,11 @@ function Form({ info }: { info: SessionInfo }) {
         }}
       />
       <p class="field-note">The server’s settings say which commands and subagents the assistant may use.</p>
+      {refused.value !== "" && (
+        <p class="field-problem" role="alert">
+          {refused.value}
+        </p>
+      )}
       <div class="modal-foot">
         <button class="button" type="button" onClick={closeDialog}>
           Cancel

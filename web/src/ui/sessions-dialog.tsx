@@ -22,7 +22,7 @@ export function SessionsDialog({ problem }: { problem?: string | undefined }) {
   const total = useSignal(0);
   const renaming = useSignal<string | null>(null);
   const model = useSignal("");
-  const refused = useSignal(problem ?? "");
+  const refused = useSignal(problem === undefined ? "" : `${problem}. An archived one keeps its messages and changes.`);
   const read = async (after: string | null): Promise<void> => {
     const [query, all] = [text.value.trim(), archived.value];
     const page = await currentEngine().sessions(query, all, after);
@@ -38,8 +38,7 @@ export function SessionsDialog({ problem }: { problem?: string | undefined }) {
     return () => clearTimeout(timer);
   }, [needle, withArchived]);
   const change = async (id: string, what: Parameters<typeof changeSession>[1]): Promise<void> => {
-    if (!(await changeSession(id, what))) return;
-    refused.value = "";
+    refused.value = (await changeSession(id, what)) ?? "";
     await read(null).catch(showError);
   };
   const rows = list.value ?? [];
@@ -47,7 +46,7 @@ export function SessionsDialog({ problem }: { problem?: string | undefined }) {
     <Modal title="Conversations" wide onCancel={closeDialog}>
       {refused.value !== "" && (
         <p class="field-warning session-problem" role="alert">
-          {refused.value}. An archived one keeps its messages and changes.
+          {refused.value}
         </p>
       )}
       <input
