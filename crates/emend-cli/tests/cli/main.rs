@@ -99,6 +99,9 @@ mod serve_canvas;
 mod serve_kills;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+mod serve_kills_decisions;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod serve_load;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

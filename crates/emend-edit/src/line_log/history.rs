@@ -64,6 +64,11 @@ pub struct LogEntry {
     pub action: Action,
     /// The statuses that it set.
     pub set: Vec<StatusChange>,
+    /// Whether it takes back an entry that never reached the disk. That entry then counts as never made: it is not the next
+    /// one to redo, and those that could be redone before it can be redone again.
+    #[cfg(any(not(target_family = "wasm"), test))]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_loss: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -79,6 +84,9 @@ pub(super) struct History {
 pub(super) struct Stacks {
     pub(super) undo: Vec<u64>,
     pub(super) redo: Vec<u64>,
+    /// The entries that could be redone before the last new one.
+    #[cfg(any(not(target_family = "wasm"), test))]
+    redo_before: Vec<u64>,
 }
 
 impl History {
@@ -102,6 +110,11 @@ impl History {
     pub(super) fn push(&mut self, entry: LogEntry) {
         let stacks = self.stacks_of_mut(entry.by);
         match entry.action {
+            #[cfg(any(not(target_family = "wasm"), test))]
+            Action::Undo { entry: lost } if entry.is_loss => {
+                stacks.undo.retain(|&number| number != lost);
+                stacks.redo = std::mem::take(&mut stacks.redo_before);
+            }
             Action::Undo { entry: undone } => {
                 stacks.undo.retain(|&number| number != undone);
                 stacks.redo.push(undone);
@@ -112,10 +125,19 @@ impl History {
             }
             _ => {
                 stacks.undo.push(entry.number);
+                #[cfg(any(not(target_family = "wasm"), test))]
+                stacks.redo_before.clone_from(&stacks.redo);
                 stacks.redo.clear();
             }
         }
         self.entries.push(entry);
+    }
+
+    /// Marks the last entry, the undo of one that never reached the disk: see [`LogEntry::is_loss`].
+    #[cfg(any(not(target_family = "wasm"), test))]
+    pub(super) fn note_loss(&mut self) {
+        let Some(last) = self.entries.pop_if(|entry| matches!(entry.action, Action::Undo { .. })) else { return };
+        self.push(LogEntry { is_loss: true, ..last });
     }
 
     /// Removes the entries from `number` on, all of origin `by`, as if they had not been made.

@@ -102,6 +102,10 @@ impl LineLog {
         let (back, action) = reverse(last);
         let mut before = self.clone();
         before.step(&back, last.by, at_ms, action)?;
+        #[cfg(any(not(target_family = "wasm"), test))]
+        if !matches!(last.action, Action::Undo { .. } | Action::Redo { .. }) {
+            before.history.note_loss();
+        }
         // The disk has the text from before the entry.
         before.mark_saved();
         Some(before)

@@ -166,7 +166,15 @@ impl LineLog {
 
     pub(super) fn record(&mut self, by: Origin, at_ms: u64, action: Action, set: Vec<StatusChange>) {
         let number = self.history.next_number();
-        self.history.push(LogEntry { number, by, at_ms, action, set });
+        self.history.push(LogEntry {
+            number,
+            by,
+            at_ms,
+            action,
+            set,
+            #[cfg(any(not(target_family = "wasm"), test))]
+            is_loss: false,
+        });
         self.revision += 1;
     }
 }

@@ -175,6 +175,29 @@ fn undone_and_redone_entries_that_a_crash_lost_are_taken_back() {
 }
 
 #[test]
+fn a_decision_that_a_crash_lost_leaves_the_redo_of_earlier_ones() {
+    let mut log = LineLog::new(Some("a\nb\n"));
+    let first = propose(&mut log, "A\nb\n");
+    let both = [first.clone(), propose(&mut log, "A\nB\n")].concat();
+    log.accept(&both, Origin::User, 1).unwrap();
+    log.mark_saved();
+    log.undo(Origin::User, 2).unwrap();
+    log.mark_saved();
+    log.accept(&first, Origin::User, 3).unwrap();
+    log.mark_saved();
+    log.after_crash(Some("a\nb\n"), meta("disk"));
+    assert_eq!(log.pending(), both);
+    // Also for the next process.
+    let saved = serde_json::to_value(&log).unwrap();
+    let mut log: LineLog = serde_json::from_value(saved).unwrap();
+    log.redo(Origin::User, 4).unwrap();
+    check_texts(&log, "A\nB\n", "A\nB\n");
+    assert_eq!(log.redo(Origin::User, 5), None);
+    log.undo(Origin::User, 6).unwrap();
+    assert_eq!((log.pending(), log.undo(Origin::User, 7)), (both, None));
+}
+
+#[test]
 fn a_redo_that_a_crash_lost_leaves_nothing_to_undo() {
     let mut log = LineLog::new(Some("a\n"));
     let ids = propose(&mut log, "b\n");
