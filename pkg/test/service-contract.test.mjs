@@ -37,18 +37,25 @@ const MEASURES = [
   "reasoning_tokens",
 ];
 
-/** Replaces ids and times as the Rust runner does. `ids` has the ids so far. */
+/** Maximum number of characters of a text that is kept as a whole, and of the start of a longer one. */
+const [LONG, START] = [2_000, 100];
+
+/** Replaces ids and times, and shortens long texts, as the Rust runner does. `ids` has the ids so far. */
 function normal(value, ids) {
   if (typeof value === "string") {
     const text = value.replace(
-      /([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/gi,
-      (_, id) => {
+      /([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|(\.[0-9a-f]{16})/gi,
+      (_, id, random) => {
+        // The last part of the name of an output.
+        if (random !== undefined) return ".<random>";
         if (id === undefined) return "<time>";
         if (!ids.includes(id)) ids.push(id);
         return `<${ids.indexOf(id) + 1}>`;
       },
     );
-    return text.replace(/(?<=_(?:ms|tokens)(?:=|":))\d+|\d+(?= ms)/g, "0");
+    const rest = text.replace(/(?<=_(?:ms|tokens)(?:=|":))\d+|\d+(?= ms)/g, "0");
+    const chars = [...rest];
+    return chars.length <= LONG ? rest : `${chars.slice(0, START).join("")}… <${chars.length} characters>`;
   }
   if (Array.isArray(value)) return value.map((item) => normal(item, ids));
   if (typeof value !== "object" || value === null) return value;
@@ -133,6 +140,9 @@ async function served(t, service) {
   return `http://127.0.0.1:${server.address().port}`;
 }
 
+/** Returns the text of a file: as it stands, or a text, the number of its repetitions and the end. */
+const written = (text) => (Array.isArray(text) ? text[0].repeat(text[1]) + text[2] : text);
+
 async function waitFor(send, { job, status }) {
   for (;;) {
     const [, found] = await send("GET", `/api/agent/jobs/${job}`);
@@ -184,7 +194,7 @@ async function runSteps(t, transport, service, contract, expected, write) {
   for (const step of contract.steps) {
     const { name, method, path, body, status, save = {}, wait, disk = {}, messages: n } = filled(step, saved);
     if (wait !== undefined) await waitFor(send, wait);
-    for (const [file, text] of Object.entries(disk)) write(file, text);
+    for (const [file, text] of Object.entries(disk)) write(file, written(text));
     const [given, reply] = await send(method, path, body, n);
     assert.equal(given ?? status, status, `${name}: ${JSON.stringify(reply)}`);
     for (const [key, pointer] of Object.entries(save)) saved.set(key, at(reply, pointer));

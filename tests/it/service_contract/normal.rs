@@ -1,4 +1,5 @@
-//! Replies without the parts that differ between runs: ids, times, durations, tokens and costs.
+//! Replies without the parts that differ between runs: ids, times, durations, tokens and costs. Of a long text only the
+//! start and the length are kept.
 
 use serde_json::{Value, json};
 
@@ -15,6 +16,10 @@ const MEASURES: [&str; 10] = [
     "total_tokens",
     "reasoning_tokens",
 ];
+
+/// Maximum number of characters of a text that is kept as a whole, and of the start of a longer one.
+const LONG: usize = 2_000;
+const START: usize = 100;
 
 /// Numbers ids by the order of their first appearance.
 #[derive(Default)]
@@ -42,7 +47,13 @@ impl Normal {
     }
 
     fn text(&mut self, text: &str) -> String {
-        without_measures(&self.without_ids(text))
+        let text = without_measures(&self.without_ids(text));
+        let n_chars = text.chars().count();
+        if n_chars <= LONG {
+            return text;
+        }
+        let start: String = text.chars().take(START).collect();
+        format!("{start}… <{n_chars} characters>")
     }
 
     fn without_ids(&mut self, text: &str) -> String {
@@ -58,6 +69,10 @@ impl Normal {
             } else if let Some(time) = matched(rest, "0000-00-00T00:00:00.000Z") {
                 normal += "<time>";
                 rest = &rest[time.len()..];
+            } else if let Some(random) = matched(rest, ".xxxxxxxxxxxxxxxx") {
+                // The last part of the name of an output.
+                normal += ".<random>";
+                rest = &rest[random.len()..];
             } else {
                 normal.push(first);
                 rest = &rest[first.len_utf8()..];
