@@ -3,6 +3,9 @@
 Part 1 calls every operation at least once with success, and compares each reply with its schema. Part 2 lets
 schemathesis generate valid and invalid requests for every operation. Part 3 lets it follow the links of the document, from
 the ids of one reply to the next request. The last line is `N passed, N failed`.
+
+Two variables reduce the number of generated requests: EMEND_CONTRACT_EXAMPLES for each operation, and
+EMEND_CONTRACT_LINKED_EXAMPLES for the chains of requests. The exceptions from the checks are in the lists below.
 """
 
 import json
@@ -21,10 +24,45 @@ import schemathesis
 
 TOKEN = "token-of-the-contract"
 RENAME = "rename colour to color in notes.md"
+# A stream does not end, so schemathesis would wait for the rest of each. `refused_streams` sends their wrong requests.
 STREAMS = ["JobStream", "AllStream"]
 EXAMPLES = os.environ.get("EMEND_CONTRACT_EXAMPLES", "15")
 LINKED_EXAMPLES = os.environ.get("EMEND_CONTRACT_LINKED_EXAMPLES", "100")
 LINKS_MIN = 10
+# The statuses that schemathesis accepts for a request that matches its schema, and for one that does not. 429 is among the
+# first ones: a generated request can give the session a budget that is used up.
+VALID = ["2xx", "401", "403", "404", "409", "429"]
+INVALID = ["400", "401", "403", "404", "405", "406", "409", "415", "422", "428", "429"]
+# These operations may also refuse a request that matches its schema. Each reason is a rule that no schema of one field states.
+REFUSED = {
+    "AddComment": "`end_line` is at least `start_line`",
+    "CanvasReadLines": "either lines or a section are named, and `end_line` is at least `start_line`",
+    "CreateSession": "the host knows the names of the models",
+    "Decide": "exactly one of five fields chooses the hunks",
+    "ListSessions": "`after` is the opaque `next` of the page before",
+    "PreviewDecision": "as Decide",
+    "Rewind": "`conversation` or `files` is true",
+    "RollBack": "`hunk_ids` is empty for `hard_all`",
+    "Split": "`line` is between two changed lines of the hunk",
+}
+# A number that is not that of a kept event is answered with 410, so that the client reads the state again. That holds for a
+# number that is too large, which matches the schema, and for a malformed one, which does not.
+RESYNC = ["AllEvents", "JobEvents"]
+# The check `ensure_resource_availability` takes a 404 after the creation of the resource in the path for a loss of it. These
+# operations also answer 404 for another reason.
+ELSEWHERE = {
+    "AddComment": "the body names a file that does not exist",
+    "Rewind": "the body names a job that does not exist",
+    **{
+        f"Canvas{name}": "no file is open in the canvas, or the body names a file that does not exist"
+        for name in ["ApplyPatch", "CheckIn", "CheckOut", "EditLines", "Grep", "Open", "ReadAll", "ReadLines", "RenewLease"]
+    },
+    "CanvasUserEdit": "no file is open in the canvas",
+    **{
+        f"{name}FollowUp": "the follow-up has left the queue, because its job has begun"
+        for name in ["Edit", "Send", "Withdraw"]
+    },
+}
 
 
 class Model(BaseHTTPRequestHandler):
@@ -106,10 +144,10 @@ class Contract:
     def add(self, problem):
         self.found.setdefault(problem)
 
-    def call(self, name, body=None, query=None, expected=None, **ids):
+    def call(self, name, body=None, query=None, expected=None, headers=None, **ids):
         method, path = self.operations[name]
         address = self.server.url + path.format(**ids)
-        response = self.server.client.request(method, address, params=query, json=body, timeout=30)
+        response = self.server.client.request(method, address, params=query, json=body, headers=headers, timeout=30)
         if expected is None and not response.ok:
             self.add(f"{name}: {response.status_code} {response.text[:300]}")
         if expected is not None and response.status_code != expected:
@@ -123,15 +161,20 @@ class Contract:
             self.succeeded.add(name)
         return response.json() if response.content else {}
 
-    def stream(self, name, **ids):
-        """Opens a stream and reads its first message."""
+    def stream(self, name, query=None, second=None, **ids):
+        """Opens a stream and reads its first message, and the second one if its type is given."""
         _, path = self.operations[name]
-        with self.server.client.get(self.server.url + path.format(**ids), stream=True, timeout=30) as response:
+        address = self.server.url + path.format(**ids)
+        with self.server.client.get(address, params=query, stream=True, timeout=30) as response:
             lines = response.iter_lines(decode_unicode=True)
-            data = next(line for line in lines if line.startswith("data: "))
+            data = (json.loads(line[6:]) for line in lines if line.startswith("data: "))
+            types = [message["type"] for message, _ in zip(data, range(2 if second else 1))]
             kind = response.headers["Content-Type"]
-            if response.status_code == 200 and kind == "text/event-stream" and json.loads(data[6:])["type"] == "attached":
+            is_right = types == ["attached", *([second] if second else [])]
+            if response.status_code == 200 and kind == "text/event-stream" and is_right:
                 self.succeeded.add(name)
+            else:
+                self.add(f"{name} {query}: {response.status_code} {kind} {types}")
 
     def job(self, session_id, instruction):
         """Runs a job until it waits or ends."""
@@ -159,6 +202,7 @@ def scenario(contract):
         call(name, job_id=first["job_id"])
     contract.stream("JobStream", job_id=first["job_id"])
     contract.stream("AllStream")
+    refused_streams(contract, first["job_id"])
     hunk = first["diff_bundle"]["files"][0]["hunks"][0]["hunk_id"]
     apply = {"session_id": session_id, "job_id": first["job_id"], "accepted_hunk_ids": [hunk]}
     call("Apply", apply)
@@ -182,6 +226,22 @@ def scenario(contract):
     call("GetSession", expected=404, session_id=gone)
     other = contract.job(call("CreateSession", {})["session_id"], "rename Second to Third in notes.md")
     return {"session_id": other["session_id"], "job_id": other["job_id"]}
+
+
+def refused_streams(contract, job_id):
+    """Sends wrong requests for streams, which schemathesis does not."""
+    contract.call("JobStream", expected=404, job_id="none")
+    for name in STREAMS:
+        contract.call(name, query={"unknown": "1"}, expected=400, job_id=job_id)
+        contract.call(name, expected=401, headers={"Authorization": "Bearer wrong"}, job_id=job_id)
+        contract.call(name, expected=403, headers={"Origin": "https://evil.example"}, job_id=job_id)
+        for number in ["-1", "x", "99999999"]:
+            contract.stream(name, query={"after": number}, second="resync_required", job_id=job_id)
+        for wrong in ["POST", "PUT", "PATCH", "DELETE"]:
+            address = contract.server.url + contract.operations[name][1].format(job_id=job_id)
+            response = contract.server.client.request(wrong, address, timeout=30)
+            if response.status_code != 405 or "GET" not in response.headers.get("Allow", ""):
+                contract.add(f"{wrong} {name}: {response.status_code}, not 405 with Allow")
 
 
 def asked(contract):
@@ -280,31 +340,39 @@ def schemathesis_run(server, folder, phases, examples, config, excluded):
     command += ["-H", f"Authorization: Bearer {TOKEN}", "--max-examples", examples, "--seed", "1", "--no-color"]
     command += ["--phases", phases, "--warnings", "off", "--request-timeout", "20"]
     command += ["--generation-database", "none", *(f"--exclude-operation-id={name}" for name in excluded)]
-    # Rules that a schema cannot state, such as a text that is not empty, refuse requests that match the schema.
-    command += ["--exclude-checks", "positive_data_acceptance"]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(done.stdout, flush=True)
     return done.returncode == 0, done.stdout
 
 
-def generated(server, ids, folder):
-    """Generates requests for each operation apart. Returns whether there was no finding."""
+def exceptions(parameters):
+    """Returns the settings of the operations that are exceptions from a check or have parameters of their own."""
+    lines = ["[checks]", f"positive_data_acceptance.expected-statuses = {json.dumps(VALID)}"]
+    for name in sorted({*REFUSED, *RESYNC, *ELSEWHERE, *parameters}):
+        lines += ["[[operations]]", f'include-operation-id = "{name}"']
+        valid = VALID + ["400"] * (name in REFUSED) + ["410"] * (name in RESYNC)
+        lines.append(f"checks.positive_data_acceptance.expected-statuses = {json.dumps(valid)}")
+        invalid = INVALID + ["410"] * (name in RESYNC)
+        lines.append(f"checks.negative_data_rejection.expected-statuses = {json.dumps(invalid)}")
+        if name in ELSEWHERE:
+            lines.append("checks.ensure_resource_availability.enabled = false")
+        lines += [f'parameters."{key}" = "{value}"' for key, value in parameters.get(name, {}).items()]
+    return "\n".join(lines) + "\n"
+
+
+def generated(server, ids, gone, folder):
+    """Generates requests for each operation apart. Returns whether there was no finding.
+
+    The session `gone` is the one to delete: the other operations need theirs.
+    """
     lines = [f'"path.{name}" = "{value}"' for name, value in ids.items()]
-    config = "[parameters]\n" + "\n".join(lines) + "\n"
-    excluded = [*STREAMS, "DeleteSession"]
-    return schemathesis_run(server, folder, "examples,coverage,fuzzing", EXAMPLES, config, excluded)[0]
+    config = "[parameters]\n" + "\n".join(lines) + "\n" + exceptions({"DeleteSession": {"path.session_id": gone}})
+    return schemathesis_run(server, folder, "examples,coverage,fuzzing", EXAMPLES, config, STREAMS)[0]
 
 
 def linked(server, folder):
     """Follows links from reply to reply. Returns whether there was no finding and enough links were followed."""
-    # These operations also answer 404 although the session of the path exists: for a file or a job that their body names,
-    # and if no file is open in the canvas.
-    canvas = ["ApplyPatch", "CheckIn", "CheckOut", "EditLines", "Grep", "Open", "ReadAll", "ReadLines", "RenewLease", "UserEdit"]
-    config = "".join(
-        f'[[operations]]\ninclude-operation-id = "{name}"\nchecks.ensure_resource_availability.enabled = false\n'
-        for name in ["AddComment", "Rewind", *(f"Canvas{name}" for name in canvas)]
-    )
-    is_clean, text = schemathesis_run(server, folder, "stateful", LINKED_EXAMPLES, config, STREAMS)
+    is_clean, text = schemathesis_run(server, folder, "stateful", LINKED_EXAMPLES, exceptions({}), STREAMS)
     followed = re.search(r"API Links: +(\d+) covered", text)
     return is_clean and followed is not None and int(followed[1]) >= LINKS_MIN
 
@@ -322,12 +390,15 @@ def main():
             for name in missing:
                 contract.add(f"{name} never succeeded")
                 print(contract.problems[-1])
-            is_clean = generated(server, ids, folder)
+            gone = contract.call("CreateSession", {})["session_id"]
+            is_clean = generated(server, ids, gone, folder)
+            is_deleted = contract.call("GetSession", expected=404, session_id=gone)["ok"] is False
             is_linked = linked(server, folder)
             still = server.client.get(f"{server.url}/health").ok
         finally:
             server.end()
-    failed = len(contract.problems) + (not is_clean) + (not is_linked) + (not still)
+    outcomes = [is_clean, is_deleted, is_linked, still]
+    failed = len(contract.problems) + outcomes.count(False)
     print(f"{len(contract.succeeded)} passed, {failed} failed")
     sys.exit(failed > 0)
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use emend_agent::error_code::Code;
-use emend_agent::service::{self, OPERATIONS, OperationInfo};
+use emend_agent::service::{self, OPERATIONS, Operation, OperationInfo};
 use emend_agent::tools;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, Schema};
@@ -68,12 +68,17 @@ fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
 
 fn query_parameters(info: &OperationInfo) -> impl Iterator<Item = Value> {
     info.query.iter().map(|(name, is_number, description)| {
+        // Every other parameter chooses among the results of an operation.
+        let is_required = *name == "file_path" && matches!(info.operation, Operation::GetBuffer | Operation::Diff3);
         let schema = match (is_number, *name) {
             (true, "limit") => json!({ "type": "integer", "minimum": 1 }),
             (true, _) => json!({ "type": "integer", "minimum": 0 }),
+            (false, _) if is_required => json!({ "type": "string", "minLength": 1 }),
+            (false, "hidden") => json!({ "type": "string", "enum": ["true", "false"] }),
+            (false, "status") => json!({ "type": "string", "enum": ["active", "archived"] }),
             (false, _) => json!({ "type": "string" }),
         };
-        json!({ "name": name, "in": "query", "required": false, "description": description, "schema": schema })
+        json!({ "name": name, "in": "query", "required": is_required, "description": description, "schema": schema })
     })
 }
 
@@ -114,6 +119,37 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
+/// Texts of requests that must have a character other than white space, by schema and field.
+const NOT_BLANK: [(&str, &str); 3] =
+    [("CommentRequest", "text"), ("RunRequest", "instruction"), ("TextRequest", "text")];
+
+/// Texts of requests that must not be empty.
+const NOT_EMPTY: [(&str, &str); 4] = [
+    ("CanvasOpenRequest", "file_path"),
+    ("CommentRequest", "file_path"),
+    ("DecideRequest", "file_path"),
+    ("UserEditRequest", "file_path"),
+];
+
+/// Numbers of requests with the smallest value.
+const AT_LEAST: [(&str, &str, u64); 3] =
+    [("Budget", "cost_usd", 0), ("CommentRequest", "start_line", 1), ("CommentRequest", "end_line", 1)];
+
+/// Adds the rules that the types of the bodies do not state. A rule about several fields is in their descriptions only.
+fn add_rules(schemas: &mut Schemas) {
+    let rules = NOT_BLANK.iter().map(|(name, field)| (*name, *field, "pattern", json!("\\S")));
+    let rules = rules.chain(NOT_EMPTY.iter().map(|(name, field)| (*name, *field, "minLength", json!(1))));
+    let rules = rules.chain(AT_LEAST.iter().map(|(name, field, min)| (*name, *field, "minimum", json!(min))));
+    for (name, field, rule, value) in rules {
+        if let Some(schema) = schemas.get_mut(name) {
+            schema["properties"][field][rule] = value;
+        }
+    }
+    if let Some(schema) = schemas.get_mut("SaveRequest") {
+        schema["properties"]["file_paths"]["items"]["minLength"] = json!(1);
+    }
+}
+
 fn add<T: PartialSchema + ToSchema>(schemas: &mut Schemas) {
     let mut found: Vec<(String, RefOr<Schema>)> = vec![(T::name().into_owned(), T::schema())];
     T::schemas(&mut found);
@@ -150,6 +186,7 @@ fn schemas() -> Schemas {
         "properties": { "ok": { "const": false }, "error": reference("ErrorBody") },
     });
     schemas.insert("Failure".to_owned(), failure);
+    add_rules(&mut schemas);
     schemas
 }
 
@@ -172,6 +209,19 @@ mod tests {
             let operation = &document["paths"][info.path][info.method.name().to_lowercase()];
             assert_eq!(operation["operationId"], info.operation.name());
         }
+    }
+
+    #[test]
+    fn every_rule_is_about_a_field_that_exists() {
+        let schemas = schemas();
+        let texts = NOT_BLANK.iter().chain(&NOT_EMPTY).map(|(name, field)| (*name, *field, "string"));
+        let lines = AT_LEAST.iter().map(|(name, field, _)| (*name, *field, "integer"));
+        for (name, field, kind) in texts.chain(lines) {
+            let found = &schemas[name]["properties"][field]["type"];
+            let kind = if field == "cost_usd" { "number" } else { kind };
+            assert!(found == kind || *found == json!([kind, "null"]), "{name}.{field}: {found}");
+        }
+        assert_eq!(schemas["SaveRequest"]["properties"]["file_paths"]["items"]["type"], "string");
     }
 
     fn collect(value: &Value, references: &mut Vec<String>) {

@@ -274,7 +274,7 @@ fn values_of(template: &str, path: &str) -> Option<Vec<String>> {
 ///
 /// [`Code::InvalidArgument`] with the position of the mistake.
 pub fn body<T: DeserializeOwned>(request: &ApiRequest) -> ApiResult<T> {
-    let given = match &request.body {
+    let mut given = match &request.body {
         Value::Null => json!({}),
         Value::Object(_) => request.body.clone(),
         // Serde would read the values of an array as the fields in order.
@@ -284,7 +284,26 @@ pub fn body<T: DeserializeOwned>(request: &ApiRequest) -> ApiResult<T> {
         let message = format!("the body: the number {number} is too large; at most {} is allowed", i64::MAX);
         return Err(ApiError::new(Code::InvalidArgument, message));
     }
+    make_whole(&mut given);
     serde_json::from_value(given).map_err(|error| ApiError::new(Code::InvalidArgument, format!("the body: {error}")))
+}
+
+/// Replaces numbers such as `3.0`, which are integers in JSON Schema and which some languages send.
+fn make_whole(value: &mut Value) {
+    /// Every integer up to it is exact as a floating-point number.
+    const EXACT_MAX: f64 = (1_u64 << 53) as f64;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            if let Some(whole) =
+                number.as_f64().filter(|found| found.fract() == 0.0 && (0.0..=EXACT_MAX).contains(found))
+            {
+                *number = (whole as u64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(make_whole),
+        Value::Object(fields) => fields.values_mut().for_each(make_whole),
+        _ => {}
+    }
 }
 
 /// Returns a whole number that the schemas do not permit: they are 64 bits with a sign, as in most languages.

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::context::Context;
+use super::context::{Context, Depth};
 use super::counts::Counts;
 use super::native::worth_showing;
 use crate::process::{command, run, succeeds};
 use crate::progress::say;
+
+/// Numbers of generated requests in the checks that every change has to pass: for each operation, and chains of them.
+const FEW: [(&str, &str); 2] = [("EMEND_CONTRACT_EXAMPLES", "4"), ("EMEND_CONTRACT_LINKED_EXAMPLES", "40")];
 
 /// Runs `tests/http-contract/contract.py` over a scratch project.
 pub(super) fn check(context: &Context<'_>) -> Result<Counts> {
@@ -24,6 +27,9 @@ pub(super) fn check(context: &Context<'_>) -> Result<Counts> {
     let mut contract = command(&python, repo.root());
     let program = repo.path("target/debug").join(format!("emend{}", std::env::consts::EXE_SUFFIX));
     contract.arg("tests/http-contract/contract.py").arg(program);
+    if context.depth == Depth::Usual {
+        contract.envs(FEW);
+    }
     let output = context.program("http-contract", &mut contract, worth_showing)?;
     Ok(counts(&output.text).of_program(output.success))
 }
