@@ -1273,14 +1273,14 @@ export interface Operations {
   ListSessions: {
     input: {
       query?: string | undefined;
-      status?: string | undefined;
+      status?: "active" | "archived" | undefined;
       limit?: number | undefined;
       after?: string | undefined;
     };
     reply: SessionList;
   };
   /** Returns a session with its conversation and its review. */
-  GetSession: { input: { session_id: string; hidden?: string | undefined }; reply: SessionSnapshot };
+  GetSession: { input: { session_id: string; hidden?: "true" | "false" | undefined }; reply: SessionSnapshot };
   /** Changes the title, the status, the mode, the canvas, the budgets or the context rows of a session. */
   UpdateSession: { input: { session_id: string; body?: UpdateSession | undefined }; reply: SessionRecord };
   /** Removes a session with its jobs, events and conversation. Files are not changed, and its pending edits stay in the review. Streams that began before its last event read the state again. */
@@ -1341,7 +1341,7 @@ export interface Operations {
     reply: SearchReply;
   };
   /** Returns the text of a file: visible with pending edits, and on disk. */
-  GetBuffer: { input: { file_path?: string | undefined }; reply: Buffer };
+  GetBuffer: { input: { file_path: string }; reply: Buffer };
   /** Replaces the text of a file for the user. Pending edits of the agent since `base` are merged. */
   UserEdit: { input: { body: UserEditRequest }; reply: Buffer };
   /** Writes the files with unsaved edits to the disk, without pending edits of the agent. */
@@ -1369,7 +1369,7 @@ export interface Operations {
   /** Returns a checkpoint with its files, hunks and reverse patches. */
   GetCheckpoint: { input: { checkpoint_id: string }; reply: CheckpointBody };
   /** Compares a file now, before the job, and as the agent proposed it. */
-  Diff3: { input: { checkpoint_id: string; file_path?: string | undefined }; reply: Diff3Body };
+  Diff3: { input: { checkpoint_id: string; file_path: string }; reply: Diff3Body };
   /** Rolls files back to a checkpoint, in one step that can be undone. */
   RollBack: { input: { checkpoint_id: string; body: RollbackBody }; reply: RollbackReply };
   /** Takes a session back to before a job: the conversation, the files, or both. Returns the instruction for the input. */
