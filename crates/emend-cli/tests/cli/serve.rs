@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,6 +18,8 @@ pub(crate) const TOKEN: &str = "a-token-for-the-tests";
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) address: String,
+    /// Reads the log to its end: a full pipe would stop the server.
+    log: Option<JoinHandle<String>>,
 }
 
 impl Drop for Server {
@@ -45,7 +48,13 @@ impl Server {
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim_end().trim_end_matches('/').rsplit("http://").next().unwrap().to_owned();
         assert!(line.starts_with("emend serves "), "{line}{}", read_rest(&mut child));
-        Self { child, address }
+        let mut stderr = child.stderr.take().unwrap();
+        let log = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            stderr.read_to_end(&mut text).unwrap();
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        Self { child, address, log: Some(log) }
     }
 
     /// Returns the address with the token, as `emend serve` prints it.
@@ -95,8 +104,8 @@ impl Server {
 
     /// Waits for the end; returns exit status and standard error.
     fn end(&mut self) -> (Option<i32>, String) {
-        let rest = read_rest(&mut self.child);
-        (self.child.wait().unwrap().code(), rest)
+        let log = self.log.take().unwrap().join().unwrap();
+        (self.child.wait().unwrap().code(), log)
     }
 }
 
