@@ -1,13 +1,15 @@
 // Takes the pictures in docs/screenshots: each state of the page, light and dark, wide and on a phone.
 //
-// `node screenshots.mjs [WORD]` takes those whose name contains WORD. The page must have been built. With `PNG=DIRECTORY` the
-// pictures are also kept as PNG. Look at each picture after a change: a test cannot tell whether a page is good.
+// `node screenshots.mjs [WORD]` takes those whose name contains WORD. The page must have been built. Those on a server need
+// `EMEND_CLI`, the program `emend`. With `PNG=DIRECTORY` the pictures are also kept as PNG. Look at each picture after a
+// change: a test cannot tell whether a page is good.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App, openApp } from "./app.mjs";
 import { launch, serve } from "./browser.mjs";
 import { heldReply, startProvider } from "./provider.mjs";
+import { call, jobIs, joinServer, withServer } from "./service.mjs";
 
 const OUT = fileURLToPath(new URL("../../docs/screenshots", import.meta.url));
 const RENAME = "rename loanDays to seasonDays";
@@ -161,6 +163,62 @@ const STATES = {
     await menu(page, "Keyboard shortcuts");
   },
 };
+
+/** The states of a page on a server, which need the program `emend` (`EMEND_CLI`). */
+if (process.env.EMEND_CLI !== undefined) {
+  Object.assign(STATES, {
+    async "server-chat"(state) {
+      return onServer(state, async (app) => {
+        await state.show("Chat");
+        await app.transcript.locator(".entry.user").first().waitFor();
+      });
+    },
+    async "server-conversations"(state) {
+      return onServer(state, async (_, server) => {
+        for (const title of ["Prepare the release", "Answer the questions of the translators about chapter 3"]) {
+          await call(server.url, "POST", "/api/agent/sessions", { title });
+        }
+        await state.show("Chat");
+        await state.page.getByRole("button", { name: "New conversation" }).first().click();
+        await state.page.getByRole("alert").waitFor();
+      });
+    },
+    async "server-options"(state) {
+      return onServer(state, async () => {
+        await state.show("Chat");
+        await menu(state.page, "Options…");
+        await state.page.getByText("Used so far").waitFor();
+      });
+    },
+  });
+}
+
+/** Joins a server, whose first session has done a task, and leads the page on. Returns the function that ends the server. */
+async function onServer({ page, url }, lead) {
+  let end;
+  const ended = new Promise((done) => {
+    end = done;
+  });
+  await new Promise((resolve, reject) => {
+    withServer({ origin: new URL(url).origin, env: { EMEND_MAX_SESSIONS: "3" } }, async (server) => {
+      const body = {
+        title: "Spelling",
+        budget: { tokens: 200_000, cost_usd: 5 },
+        job_budget: { duration_ms: 600_000 },
+      };
+      const { session_id } = await call(server.url, "POST", "/api/agent/sessions", body);
+      const instruction = "rename colour to color in notes.md";
+      const { job_id } = await call(server.url, "POST", "/api/agent/run", { session_id, instruction });
+      await jobIs(server.url, job_id, "awaiting_review");
+      const app = await joinServer(page, url, server.url);
+      await page.locator(".entry.user").first().waitFor({ state: "attached" });
+      await lead(app, server);
+      resolve();
+      await ended;
+    }).catch(reject);
+  });
+  return end;
+}
 
 async function menu(page, item) {
   await page.getByRole("button", { name: "More" }).click();

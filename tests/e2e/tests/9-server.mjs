@@ -75,6 +75,15 @@ export const tests = {
       await page.keyboard.type("Mine.");
       await diskHas(server, /The color of[^]*Mine\.$/);
 
+      // The comparison with the state before a task asks for the tasks once.
+      const asked = [];
+      page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+      await menu(page, "Checkpoints…");
+      const points = page.getByRole("dialog", { name: "Checkpoints" });
+      await points.getByText("notes.md").first().waitFor();
+      assert.equal(asked.filter((path) => /sessions\/[^/]+\/jobs$/.test(path)).length, 1);
+      await page.keyboard.press("Escape");
+
       await page.getByRole("button", { name: /^Edit and send again: rename colour/ }).click();
       const dialog = page.getByRole("dialog", { name: "Edit and send again" });
       await dialog.getByText("This file changes: notes.md.").waitFor();

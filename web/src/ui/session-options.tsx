@@ -30,7 +30,7 @@ export function SessionOptions() {
   const info = session.value;
   useEffect(() => void readRuns().catch(showError), []);
   return (
-    <Modal title="Options" onCancel={closeDialog}>
+    <Modal title="Options" wide onCancel={closeDialog}>
       {info === null ? <p role="status">Reading…</p> : <Form key={info.id} info={info} />}
     </Modal>
   );
@@ -103,8 +103,10 @@ function Form({ info }: { info: SessionInfo }) {
         />
       </label>
       {running && <p class="field-note">The way of edits can be changed after the running task.</p>}
-      <Budget title="Limits of a task" used="Used by the last one" spent={info.spentByTask} limits={taskLimits} />
-      <Budget title="Limits of the whole conversation" used="Used so far" spent={info.spent} limits={limits} />
+      <div class="budgets">
+        <Budget title="Limits of a task" used="Used by the last one" spent={info.spentByTask} limits={taskLimits} />
+        <Budget title="Limits of the whole conversation" used="Used so far" spent={info.spent} limits={limits} />
+      </div>
       <p class="field-note">
         An empty field means no limit. A task that reaches a limit stops; what it did so far waits for your review.
       </p>
