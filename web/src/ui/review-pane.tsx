@@ -381,7 +381,10 @@ function FileSection({ file, filtered }: { file: ReviewFile; filtered: boolean }
           <span class="path-name">{reveal(baseName(file.path))}</span>
         </button>
         {OPERATIONS[file.operation] !== "" && <span class="tag">{OPERATIONS[file.operation]}</span>}
-        <span class="faint">{plural(hunks.length, "change")}</span>
+        <span class="pending-count">
+          {hunks.length.toLocaleString("en")}
+          <span class="visually-hidden"> {hunks.length === 1 ? "change" : "changes"}</span>
+        </span>
         <span class="plus">{signed(sum(hunks, "added"), "+")}</span>
         <span class="minus">{signed(sum(hunks, "removed"), "−")}</span>
         <span class="spacer" />
