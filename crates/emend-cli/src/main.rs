@@ -20,6 +20,7 @@ mod protected;
 mod provider;
 mod run;
 mod saved_sessions;
+mod served_sessions;
 mod service_host;
 mod session_config;
 mod session_notes;

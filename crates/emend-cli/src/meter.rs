@@ -15,9 +15,9 @@ use emend_llm::{Usage, get_model_info};
 use serde::{Deserialize, Serialize};
 
 use crate::budget;
-use crate::commands::served_sessions;
 use crate::failure::Failure;
 use crate::project::Project;
+use crate::served_sessions;
 use crate::session_config::of_run;
 use crate::settings::Settings;
 

@@ -24,7 +24,6 @@ mod response_summary;
 pub(crate) mod review;
 pub(crate) mod rollback;
 pub(crate) mod serve;
-pub(crate) mod served_sessions;
 pub(crate) mod sessions;
 pub(crate) mod tools;
 pub(crate) mod truncate;

@@ -24,11 +24,11 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::attach::join;
-use super::served_sessions::{self, IN_CONVERSATION, check_room};
 use crate::args::{AttachArgs, CanvasKind, LogName, ServeArgs, StoreChoice};
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::project::{Project, ProjectOptions};
+use crate::served_sessions::{self, IN_CONVERSATION, check_room};
 use crate::service_host::{ProjectHost, ProjectSaver};
 use crate::settings::{Model, Settings, Source, Sourced};
 use crate::signals::StopSignals;

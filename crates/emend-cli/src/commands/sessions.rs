@@ -15,7 +15,6 @@ use emend_llm::{Clock as _, ContentPart, Role};
 use emend_offline as offline;
 use serde_json::json;
 
-use super::served_sessions;
 use crate::args::SessionsCommand;
 use crate::failure::Failure;
 use crate::place::{Place, Start};
@@ -23,7 +22,7 @@ use crate::project::{Project, SESSIONS_DIRECTORY};
 use crate::saved_sessions::{age, find, minute, short};
 use crate::session_notes::{SessionNotes, search};
 use crate::settings::{SettingFlags, Settings};
-use crate::{meter, told, visible};
+use crate::{meter, served_sessions, told, visible};
 
 pub(crate) async fn sessions(command: SessionsCommand, root: &Start, json: bool) -> Result<ExitCode, Failure> {
     match command {
