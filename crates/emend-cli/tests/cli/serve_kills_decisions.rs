@@ -18,8 +18,8 @@ const N_KILLS_MAX: usize = 180;
 const N_FILES: usize = 12;
 /// Number of changed lines of a file. Each is a hunk of its own.
 const N_PLACES: usize = 8;
-/// Maximum number of answered decisions between two kills.
-const N_BETWEEN: u64 = 3;
+/// Number of answered decisions between two kills, not included.
+const N_BETWEEN: u64 = 2;
 /// The offline model reads and edits each file with a call of its own.
 const CALLS: (&str, &str) = ("EMEND_MAX_TOOL_CALLS_PER_JOB", "0");
 
@@ -169,10 +169,8 @@ impl World {
         (0..N_FILES * N_PLACES).map(place).collect()
     }
 
-    /// Compares review, disk, job and events with the review that must be there.
-    fn check(&mut self, at: &str) {
-        let places = self.found(at);
-        assert_eq!(places, self.model.places, "{at}");
+    /// Compares the texts on the disk and the job with the review that must be there.
+    fn check(&self, at: &str) {
         for file in 0..N_FILES {
             assert_eq!(self.project.read(&name(file)), self.model.text(file), "{at}: file {file}");
         }
@@ -297,7 +295,7 @@ fn a_server_killed_a_hundred_times_while_it_commits_decisions_keeps_each_of_them
         let decision = world.choose(&mut random);
         let mut sorted = times.clone();
         sorted.sort_unstable();
-        let tenths = random.below(12);
+        let tenths = random.below(11);
         let pause = sorted[sorted.len() / 2].mul_f64((tenths as f64 + random.below(100) as f64 / 100.0) / 10.0);
         let has_answer = world.decide_and_kill(&decision, pause);
         n_kills += 1;
