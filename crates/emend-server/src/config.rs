@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use emend_llm::Random;
+use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 /// A secret that gives access to the service. `Debug` does not show it.
@@ -28,6 +29,14 @@ impl Token {
     #[must_use]
     pub fn random(random: &dyn Random) -> Self {
         Self((0..4).map(|_| format!("{:016x}", random.next_u64())).collect())
+    }
+
+    /// Returns the secret of the cookie of pages: it follows from the token, which does not follow from it. A server that is
+    /// started again with the same token accepts the pages of the former one.
+    #[must_use]
+    pub(crate) fn of_pages(&self) -> Self {
+        let hash = Sha256::digest(format!("emend cookie of pages\n{}", self.0));
+        Self(hash.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Returns the text, for the user who starts the server.

@@ -16,7 +16,7 @@ pub struct ServerParts {
     pub service: Service,
     /// Source of the time of heartbeats.
     pub clock: Shared<dyn Clock>,
-    /// Source of request ids and of the key of pages.
+    /// Source of request ids.
     pub random: Shared<dyn Random>,
     /// Settings.
     pub config: ServerConfig,
@@ -33,7 +33,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Shared<dyn Clock>,
     pub(crate) random: Shared<dyn Random>,
     pub(crate) config: ServerConfig,
-    /// Value of the cookie of pages. It is not the token, so that it ends with the server.
+    /// Value of the cookie of pages. It is not the token, which no page can read.
     pub(crate) page_key: Token,
     pub(crate) metrics: Metrics,
     pub(crate) rates: Rates,
@@ -50,7 +50,7 @@ impl ServerState {
         let inner = Inner {
             service,
             clock,
-            page_key: Token::random(&*random),
+            page_key: config.token.of_pages(),
             random,
             metrics: Metrics::default(),
             rates: Rates::new(limits.requests_per_second, limits.requests_at_once),

@@ -51,7 +51,7 @@ pub struct UpdateSession {
     /// Status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<SessionStatus>,
-    /// How edits reach the disk, from the next job on.
+    /// How edits reach the disk, from the next job on. Another mode ends the permissions that `allow_always` gave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<WorkMode>,
     /// The canvas, from the next job on.
@@ -66,10 +66,10 @@ pub struct UpdateSession {
     /// Whether the first edit of each job needs the user's confirmation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm_before_edits: Option<bool>,
-    /// Limits on all jobs together.
+    /// Limits on all jobs together, from the next job on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// Limits on each job.
+    /// Limits on each job, from the next one on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_budget: Option<Budget>,
     /// Pinned context, in place of the present rows.

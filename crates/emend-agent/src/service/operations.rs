@@ -131,10 +131,10 @@ operations! {
     /// Lists files by path, with pending edits. Hidden files and files that `.gitignore` excludes are left out.
     ListFiles: Get "/api/agent/files", None, (200, "FileList"), [("prefix", false, "Beginning of the path, for example `src/`."), ("glob", false, "Only files whose path or name matches, for example `*.md`."), FILE_LIMIT, ("after", false, "The `next` of the page before.")], [], false;
     /// Searches paths and texts for words, best results first, as the tool `search_project` does.
-    SearchFiles: Get "/api/agent/search", None, (200, "SearchReply"), [("query", false, "Words, separated by spaces. Case matters only if one has an upper-case letter."), ("glob", false, "Only files whose path or name matches, for example `*.md`."), SEARCH_LIMIT], [], false;
+    SearchFiles: Get "/api/agent/search", None, (200, "SearchReply"), [("query", false, "Words, separated by spaces, at most 64. Case matters only if one has an upper-case letter."), ("glob", false, "Only files whose path or name matches, for example `*.md`."), SEARCH_LIMIT], [], false;
     /// Returns the text of a file: visible with pending edits, and on disk.
     GetBuffer: Get "/api/agent/buffer", None, (200, "Buffer"), [("file_path", false, "Path of the file.")], [NotFound, PermissionDenied, Unsupported], false;
-    /// Replaces the text of a file for the user. Pending edits of the agent since `base` are merged.
+    /// Replaces the text of a file for the user. Edits since `base` are merged.
     UserEdit: Post "/api/agent/user_edit", Some("UserEditRequest"), (200, "Buffer"), [], [PermissionDenied, Unsupported], false;
     /// Writes the files with unsaved edits to the disk, without pending edits of the agent.
     Save: Post "/api/agent/save", Some("SaveRequest"), (200, "SaveReply"), [], [NotFound, Conflict, PermissionDenied, Unsupported], false;

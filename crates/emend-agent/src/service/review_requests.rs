@@ -217,7 +217,8 @@ pub struct UserEditRequest {
     #[serde(deserialize_with = "nullable")]
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub content: Option<String>,
-    /// Text that the user edited. Edits of the agent since then are merged. Absent: the present text.
+    /// Text that the user edited. Edits since then are merged: lines that were added stay, also at the same place, and a line
+    /// that was changed twice gets this text. Absent: the present text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// Whether a file in a directory `.git` may be edited. Git runs programs that such files name.

@@ -44,7 +44,7 @@ Other commands:
   /queue      list the texts that wait; /queue edit N TEXT, /queue drop N, /queue send N
   /status     show what the session has used, its budgets, and unsaved files
   /mode [ask|review|direct]
-              show or set how edits reach the disk: ask before each, review at the end, or directly with /undo
+              show or set how edits reach the disk: ask before each, review at the end, or directly
   /budget [tokens N|cost USD|time TIME|none]
               show or set the limits of all jobs of the session together; /budget job ... those of each job
   /cancel     cancel the running job, as Ctrl-C does
@@ -314,6 +314,10 @@ impl<'a> Seat<'a> {
                 let files: Vec<&str> = data["files"].as_array().into_iter().flatten().map(word).collect();
                 self.print(&format!("changes wait for review in {}; /review shows them\n", files.join(", ")))
             }
+            "limit.reached" => {
+                let limit = word(&data["limit"]).replace('_', " ");
+                self.print(&format!("the job reached its limit ({limit}); /status shows it, /budget changes limits\n"))
+            }
             "job.error" | "job.warning" => self.print(&format!("{}\n", word(&data["message"]))),
             _ if kind.starts_with("job.") => self.show_end(kind),
             _ => Ok(()),
@@ -321,7 +325,7 @@ impl<'a> Seat<'a> {
     }
 
     fn show_end(&mut self, kind: &str) -> Result<(), Failure> {
-        if matches!(kind, "job.completed" | "job.failed" | "job.cancelled" | "job.awaiting_review") {
+        if matches!(kind, "job.completed" | "job.settled" | "job.failed" | "job.cancelled" | "job.awaiting_review") {
             self.job = None;
             self.question = None;
             self.approvals.clear();

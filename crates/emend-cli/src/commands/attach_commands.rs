@@ -39,7 +39,8 @@ impl Seat<'_> {
         let review = self.client.post(&format!("/api/agent{command}"), json!({})).await?;
         self.own_revision = review["revision"].as_u64().unwrap_or_default();
         let n_files = review["files"].as_array().map_or(0, Vec::len);
-        self.print(&format!("done; files with changes that wait for review: {n_files}\n"))
+        let done = if command == "/undo" { "undid your last edit or decision" } else { "redid it" };
+        self.print(&format!("{done}; files with changes that wait for review: {n_files}\n"))
     }
 
     /// Saves the files with unsaved edits.

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 const MODES: [(&str, &str); 3] = [
     ("ask", "each edit is asked about before it is written"),
     ("review", "edits wait for /review"),
-    ("direct", "edits are written at once, and /undo undoes them"),
+    ("direct", "edits are written at once; /rewind takes those of a job back"),
 ];
 
 impl Seat<'_> {

@@ -481,6 +481,8 @@ fn announce(place: &Place, address: SocketAddr, (token, is_new): (&Token, bool),
             }
         }
         writeln!(stdout, "in a terminal: emend attach 'http://{address}/?token={token}'")?;
+    } else if has_app {
+        writeln!(stdout, "in a browser: http://{address}/?token=TOKEN with your token")?;
     }
     if !address.ip().is_loopback() {
         writeln!(stdout, "Other computers can reach this address. Nothing is encrypted; use a proxy with TLS.")?;

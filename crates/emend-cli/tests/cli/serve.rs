@@ -434,7 +434,7 @@ fn an_attached_terminal_changes_the_queue_and_saves() {
     terminal.type_line("/save");
     terminal.expect("saved other.md");
     terminal.type_line("/undo");
-    terminal.expect("done");
+    terminal.expect("undid your last edit or decision");
     assert_eq!(project.read("other.md"), "one\n");
     terminal.type_line("/queue send 9");
     terminal.type_line("/allow");

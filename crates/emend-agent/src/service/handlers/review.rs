@@ -26,6 +26,10 @@ pub(super) async fn get(inner: &Inner, request: &ApiRequest) -> ApiResult<Review
         }
         (None, None) => None,
     };
+    // Another program may have changed the files. A file that cannot be read is shown as it is known.
+    for file in inner.workspace.review_of(runs.as_deref()).files {
+        drop(inner.workspace.text(file.path.as_str()).await);
+    }
     Ok(inner.review(runs.as_deref()))
 }
 
@@ -287,8 +291,12 @@ pub(super) async fn save(inner: &Inner, request: &ApiRequest) -> ApiResult<SaveR
     let SaveRequest { file_paths, rebase } = body(request)?;
     let mut files = Vec::new();
     for path in file_paths.iter().flatten() {
-        files.push(inner.workspace.environment().resolve(path, Access::Write).await?);
-        if inner.workspace.text(path).await?.is_none() && inner.workspace.saved_text(path).await?.is_none() {
+        let file = inner.workspace.environment().resolve(path, Access::Write).await?;
+        // To read a file that waits would take in what another program has written, and the save would see no conflict.
+        let is_known = inner.workspace.unsaved().contains(&file);
+        files.push(file);
+        if !is_known && inner.workspace.text(path).await?.is_none() && inner.workspace.saved_text(path).await?.is_none()
+        {
             return Err(ApiError::unknown("file", path));
         }
     }

@@ -174,6 +174,7 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
     let creating = inner.creating.lock().await;
     let before = inner.session(id).await?;
     let is_running = inner.is_at_work(&before).await?;
+    let mode_before = before.mode;
     let has_model = wanted.model.is_some() || wanted.agent_mode.is_some();
     let needs_idle =
         wanted.mode.is_some() || wanted.canvas.is_some() || has_model || wanted.status == Some(SessionStatus::Archived);
@@ -196,7 +197,12 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
                 session.title = title.trim().to_owned();
             }
             session.status = status.unwrap_or(session.status);
-            session.mode = mode.unwrap_or(session.mode);
+            let mode = mode.unwrap_or(session.mode);
+            if mode != session.mode {
+                // They were given for another way to work: the mode `ask` would not ask.
+                session.grants.clear();
+            }
+            session.mode = mode;
             session.canvas = canvas.unwrap_or(session.canvas);
             session.confirm_before_edits = confirm_before_edits.unwrap_or(session.confirm_before_edits);
             session.budget = budget.unwrap_or(session.budget);
@@ -211,6 +217,10 @@ pub(super) async fn update(inner: &Shared<Inner>, id: &str, request: &ApiRequest
             Ok(())
         })
         .await?;
+    if mode_before != committed.session.mode {
+        // The open agent knows the permissions, too.
+        *slot.agent.lock() = None;
+    }
     drop((starting, creating));
     // Instructions may have waited for it.
     if lifts_limits && !is_running && !driver::is_stopped(inner, &committed.session).await? {

@@ -275,3 +275,37 @@ fn the_checkpoint_of_a_purged_job_stays_and_can_be_rolled_back_to() {
         assert_eq!(bench.disk("a.md"), "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n");
     });
 }
+
+#[test]
+fn another_mode_ends_what_the_user_always_allows() {
+    covers("service.questions");
+    block_on(async {
+        let bench = Bench::new("//- a.md\none\n");
+        let session = bench.session(json!({ "model": "script", "mode": "ask" })).await;
+        let path = format!("/api/agent/sessions/{session}");
+        let mut text = "one".to_owned();
+        // Whether the edit of each job is asked about: the second one is not, the third one is again.
+        for (at, is_asked) in [(0, true), (1, false), (2, true)] {
+            if at == 2 {
+                for mode in ["review", "ask"] {
+                    assert_eq!(bench.send(crate::service::Method::Patch, &path, json!({ "mode": mode })).await.0, 200);
+                }
+            }
+            let next = format!("text {at}");
+            let arguments = json!({ "file_path": "a.md", "old_string": text, "new_string": next });
+            bench.script().push([Answer::Call(vec![("edit_file", arguments)]), Answer::Say("Done.")]);
+            let job = bench.run(&session, "edit").await;
+            bench.work_a_little(60).await;
+            let (_, state) = bench.get(&format!("/api/agent/jobs/{job}")).await;
+            let open = state["approvals"].as_array().unwrap();
+            assert_eq!(open.len(), usize::from(is_asked), "job {at}: {state}");
+            if let Some(open) = open.first() {
+                let allow = json!({ "tool_call_id": open["tool_call_id"], "decision": "allow_always" });
+                assert_eq!(bench.post(&format!("/api/agent/jobs/{job}/approve"), allow).await.0, 200);
+                bench.work().await;
+            }
+            assert_eq!(bench.disk("a.md"), format!("{next}\n"));
+            text = next;
+        }
+    });
+}

@@ -81,7 +81,8 @@ fn a_search_has_a_limit_and_needs_words() {
         assert_eq!(n_results("query=fn&limit=1").await, (1, json!(true)));
         assert_eq!(n_results("query=fn&glob=*.txt").await, (1, json!(false)));
         assert_eq!(n_results("query=absent").await, (0, json!(false)));
-        for query in ["", "?query=", "?query=fn&limit=0", "?query=fn&glob=["] {
+        let many = format!("?query={}", (0..65).map(|at| format!("w{at}+")).collect::<String>());
+        for query in ["", &many, "?query=", "?query=fn&limit=0", "?query=fn&glob=["] {
             let (status, body) = bench.get(&format!("/api/agent/search{query}")).await;
             assert_eq!((status, &body["error"]["code"]), (400, &json!("invalid_argument")), "{query}: {body}");
         }

@@ -141,11 +141,15 @@ fn a_save_over_a_change_on_disk_is_a_conflict_until_the_user_has_seen_both() {
     block_on(async {
         let apart = [(BASE.replace("9\n", "nine\n"), true), (BASE.replace("2\n", "deux\n"), false)];
         for (theirs, rebases) in apart {
-            for rebase in [false, true] {
+            for (rebase, names_file) in [(false, false), (true, false), (false, true), (true, true)] {
                 let bench = Bench::new(FILES);
                 edit(&bench, &BASE.replace("2\n", "two\n"), false).await;
                 bench.disk.files.insert("a.md", theirs.as_str()).unwrap();
-                let (status, reply) = save(&bench, json!({ "rebase": rebase })).await;
+                let mut request = json!({ "rebase": rebase });
+                if names_file {
+                    request["file_paths"] = json!(["a.md"]);
+                }
+                let (status, reply) = save(&bench, request).await;
                 if rebase && rebases {
                     assert_eq!(status, 200, "{reply}");
                     assert_eq!(bench.disk("a.md"), theirs.replace("2\n", "two\n"));
@@ -175,5 +179,45 @@ fn an_edit_without_a_job_is_kept() {
         assert_eq!(buffer(&next).await, ("mine\n".to_owned(), BASE.to_owned(), true));
         assert_eq!(save(&next, Value::Null).await.0, 200);
         assert_eq!(next.disk("a.md"), "mine\n");
+    });
+}
+
+#[test]
+fn lines_that_two_users_add_at_one_place_are_all_kept() {
+    block_on(async {
+        for save in [true, false] {
+            let bench = Bench::new(FILES);
+            let typed = |line: &str| json!({ "file_path": "a.md", "content": format!("{BASE}{line}\n"), "base": BASE, "save": save });
+            for line in ["first", "second"] {
+                let (status, reply) = bench.post("/api/agent/user_edit", typed(line)).await;
+                assert_eq!(status, 200, "{reply}");
+            }
+            assert_eq!(buffer(&bench).await.0, format!("{BASE}first\nsecond\n"), "save: {save}");
+        }
+        // The same for a line of another program, before and after the server has read it.
+        for is_read in [true, false] {
+            let bench = Bench::new(FILES);
+            bench.disk.files.insert("a.md", format!("{BASE}theirs\n").as_str()).unwrap();
+            if is_read {
+                buffer(&bench).await;
+            }
+            let typed = json!({ "file_path": "a.md", "content": format!("{BASE}mine\n"), "base": BASE });
+            assert_eq!(bench.post("/api/agent/user_edit", typed).await.0, 200);
+            assert_eq!(bench.disk("a.md"), format!("{BASE}theirs\nmine\n"), "read: {is_read}");
+        }
+    });
+}
+
+#[test]
+fn the_review_shows_what_another_program_wrote() {
+    block_on(async {
+        let bench = Bench::new(FILES);
+        job(&bench, "review", "2\n", "two\n").await;
+        let (_, review) = bench.get("/api/agent/review").await;
+        assert_eq!(review["files"][0]["hunks"].as_array().map(Vec::len), Some(1));
+        bench.disk.files.insert("a.md", BASE.replace("1\n", "0\n1\n").as_str()).unwrap();
+        let (_, again) = bench.get("/api/agent/review").await;
+        let first = |review: &Value| review["files"][0]["hunks"][0]["lines"][0]["text"].clone();
+        assert_eq!((first(&review), first(&again)), (json!("1\n"), json!("0\n")), "{again}");
     });
 }

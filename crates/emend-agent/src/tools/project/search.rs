@@ -23,6 +23,9 @@ const CONTEXT_LINES: usize = 2;
 /// The most matching lines that are ranked. Lines beyond them come last by path.
 const MATCHES_MAX: usize = 20_000;
 
+/// The most different words of a query: each is counted in each line that has one of them.
+const WORDS_MAX: usize = 64;
+
 /// Lines shown of a file of which only the path matches.
 const HEAD_LINES: usize = 5;
 
@@ -148,6 +151,10 @@ impl Query {
         }
         if words.is_empty() {
             return Err(ToolError::new(Code::InvalidArgument, "The query has no words. Give at least one."));
+        }
+        if words.len() > WORDS_MAX {
+            let message = format!("The query has {} words; at most {WORDS_MAX} are allowed.", words.len());
+            return Err(ToolError::new(Code::InvalidArgument, message));
         }
         Ok(Self { phrase: query.split_whitespace().collect::<Vec<_>>().join(" "), words, ignores_case })
     }

@@ -165,6 +165,15 @@ fn an_edit_of_the_user_leaves_edits_of_neighbouring_lines_alone() {
         // Lines that were added or removed leave no line to compare with.
         ("a\nb\n", "A\nb\n", "a\nb1\nb2\n", "A\nb\n"),
         ("a\nb\n", "a\nb\n\nc\n", "x\nb\n", "x\nb\n\nc\n"),
+        // Lines that both inserted at one place stay, and those beside a line that the other one replaced.
+        ("a\nb\n", "a\nb\nmine\n", "a\nb\ntheirs\n", "a\nb\ntheirs\nmine\n"),
+        ("a\nb", "a\nb\nmine", "a\nb\ntheirs", "a\nb\ntheirs\nmine"),
+        ("", "mine\n", "theirs\n", "theirs\nmine\n"),
+        ("a\nb\nc\n", "a\nmine\nc\n", "a\nb\ntheirs\nc\n", "a\nmine\ntheirs\nc\n"),
+        ("a\nb\nc\n", "a\nb\nmine\nc\n", "a\ntheirs\nc\n", "a\ntheirs\nmine\nc\n"),
+        // Lines that one side has in common with the other are there once.
+        ("a\n", "a\nb\nc\n", "a\nb\n", "a\nb\nc\n"),
+        ("a\n", "a\nc\n", "a\nb\nc\n", "a\nb\nc\n"),
     ] {
         assert_eq!(merged(base, user, agent), expected, "{base:?} {user:?} {agent:?}");
     }

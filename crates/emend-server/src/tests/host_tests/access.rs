@@ -60,6 +60,11 @@ async fn a_page_opened_with_the_token_gets_a_cookie_that_is_not_the_token() {
     ] {
         check(&bench, PATH, &[&cookie, header], expected).await;
     }
+    // A page stays joined when its server is started again with the same token.
+    let again = Bench::new();
+    check(&again, PATH, &[&cookie], 200).await;
+    let key = cookie.rsplit('=').next().unwrap();
+    check(&bench, PATH, &[&format!("authorization: Bearer {key}")], 401).await;
     check(&bench, "/?token=other", &[], 401).await;
     let reply = bench.raw("GET", &format!("//evil.example/?token={TOKEN}"), &[], "").await;
     assert_eq!(reply.header("location"), "/evil.example/");
