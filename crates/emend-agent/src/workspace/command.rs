@@ -16,9 +16,10 @@ use emend_edit::size::compact_sort::set_of;
 use super::context::WriteContext;
 use super::error::WorkspaceError;
 use super::kept_texts::{KeptTexts, Text};
+use super::merge::favouring_ours;
 use super::runs::{MAY_KEEP, is_of_path_alone};
 use super::state::{Mode, Workspace};
-use super::write::{favouring_ours, record, reject_unapproved};
+use super::write::{record, reject_unapproved};
 use crate::environment::command::{Command, ExecResult, OutputSink};
 use crate::environment::{Access, CopyChangeKind, CopyKeeper, EnvError, FilePath};
 

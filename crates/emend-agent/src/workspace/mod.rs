@@ -20,6 +20,7 @@ mod kept_command;
 #[cfg(not(target_family = "wasm"))]
 mod kept_effect;
 mod kept_texts;
+mod merge;
 mod parts;
 mod pending;
 mod precondition;

@@ -3,18 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use emend_edit::ContentHash;
-use emend_edit::diff::{RegionKind, compare3};
 use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
-use emend_edit::text::{first_eol, split_lines};
 
 use super::context::WriteContext;
 use super::error::WorkspaceError;
+use super::merge::favouring_ours;
 use super::snapshot::{Expected, ExpectedLog, MAY_SAVE};
 use super::state::{Mode, Workspace};
 use super::steps::Step;
 #[cfg(not(target_family = "wasm"))]
 use crate::environment::EntryKind;
 use crate::environment::{Access, EnvError, FileChange, FilePath};
+
+/// Number of times that an edit of the user begins anew because another program has written to the file meanwhile. In a
+/// browser none does.
+const RACES_MAX: usize = if cfg!(target_family = "wasm") { 0 } else { 3 };
 
 /// The new text of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -266,17 +269,33 @@ impl Workspace {
         if self.canvas.path().as_ref() == Some(&file) {
             self.canvas.take_back();
         }
+        for _ in 0..RACES_MAX {
+            match self.edit_as_user(&file, text, base).await {
+                // Another program has written to the file at this moment: the edit is merged with its text, too.
+                Err(WorkspaceError::Environment(EnvError::Changed { .. })) => {}
+                done => return done.map(|()| file),
+            }
+        }
+        self.edit_as_user(&file, text, base).await.map(|()| file)
+    }
+
+    async fn edit_as_user(
+        &self,
+        file: &FilePath,
+        text: Option<&str>,
+        base: Option<&str>,
+    ) -> Result<(), WorkspaceError> {
         let _writing = self.enter().await?;
-        let current = self.visible(&file).await?;
+        let current = self.visible(file).await?;
         let text = match (text, base, &current) {
             (Some(text), Some(base), Some(current)) if base != current => Some(favouring_ours(base, text, current)),
             (text, _, _) => text.map(str::to_owned),
         };
         let is_edited = text != current;
-        if !is_edited && (self.defers_saves || !self.waits(&file)) {
-            return Ok(file);
+        if !is_edited && (self.defers_saves || !self.waits(file)) {
+            return Ok(());
         }
-        let mut log = self.log_after(&file, current.as_deref());
+        let mut log = self.log_after(file, current.as_deref());
         let mut step = None;
         if is_edited {
             let (run, at_ms) = (self.last_run().to_string(), self.clock.now_ms());
@@ -285,8 +304,7 @@ impl Workspace {
             step = Some(Step::new(vec![file.clone()]));
         }
         let staged = Staged::of_log(file.clone(), log, self.defers_saves);
-        self.save_staged(vec![staged], false, step).await?;
-        Ok(file)
+        self.save_staged(vec![staged], false, step).await
     }
 
     /// Returns a copy of a file's log, after recording changes on disk since the last access; for a file without edits, a
@@ -559,54 +577,4 @@ pub(super) fn record(log: &mut LineLog, origin: Origin, meta: ChangeMeta, text: 
             log.delete(origin, meta, status);
         }
     }
-}
-
-/// Returns the lines of both sides, if one of them has only inserted lines after those of `before`: no line of one side is
-/// then in the way of the other. Inserted lines that both sides have are not repeated.
-fn with_insertions<'a>(before: &[&str], our: &[&'a str], their: &[&'a str]) -> Option<Vec<&'a str>> {
-    // The last line of a text may lack its line ending.
-    let is_same = |a: &str, b: &str| a.trim_end_matches(['\n', '\r']) == b.trim_end_matches(['\n', '\r']);
-    let is_kept = |side: &[&str]| side.len() >= before.len() && side.iter().zip(before).all(|(a, b)| is_same(a, b));
-    let has = |lines: &[&str], part: &[&str]| lines.windows(part.len().max(1)).any(|found| found == part);
-    let n = before.len();
-    match (is_kept(our), is_kept(their)) {
-        (true, true) if has(&their[n..], &our[n..]) => Some(their.to_vec()),
-        (true, true) if has(&our[n..], &their[n..]) => None,
-        (true, _) => Some([their, &our[n..]].concat()),
-        (false, true) => Some([our, &their[n..]].concat()),
-        (false, false) => None,
-    }
-}
-
-/// Merges the changes of `ours` and `theirs` to `base`. On conflicting lines, those of `ours` stay, and lines that one side
-/// has only inserted beside them.
-///
-/// Changes of neighbouring lines are one region for the comparison. If neither side changed the number of lines, each line
-/// is merged by itself, so that typing in a line leaves an edit of the next line alone.
-pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
-    let (base_lines, our_lines, their_lines) = (split_lines(base), split_lines(ours), split_lines(theirs));
-    let eol = first_eol(ours).or_else(|| first_eol(theirs)).unwrap_or("\n");
-    let mut merged = String::with_capacity(ours.len().max(theirs.len()));
-    for region in compare3(base, ours, theirs) {
-        let (before, our, their) = (&base_lines[region.base], &our_lines[region.ours], &their_lines[region.theirs]);
-        let both;
-        let lines = match region.kind {
-            RegionKind::Theirs => their,
-            RegionKind::Conflict => {
-                both = with_insertions(before, our, their);
-                both.as_deref().unwrap_or(our)
-            }
-            _ => our,
-        };
-        let is_by_line =
-            region.kind == RegionKind::Conflict && before.len() == our.len() && before.len() == their.len();
-        for (at, line) in lines.iter().enumerate() {
-            let line = if is_by_line && *line == before[at] { &their[at] } else { line };
-            if !merged.is_empty() && !merged.ends_with(['\n', '\r']) {
-                merged.push_str(eol);
-            }
-            merged.push_str(line);
-        }
-    }
-    merged
 }

@@ -219,13 +219,19 @@ impl RootFiles {
             return if may_change() { self.remove(&change.path) } else { Ok(()) };
         };
         let prepared = self.prepare(&change.path, content)?;
-        if may_change() {
-            return self.publish(prepared);
-        }
+        let outcome = match may_change() {
+            // The preparation takes time, in which another program may have written to the file.
+            true => match self.read_existing(&change.path) {
+                Ok(now) if now == change.before => return self.publish(prepared),
+                Ok(_) => Err(EnvError::Changed { path: change.path.to_string() }),
+                Err(error) => Err(error),
+            },
+            false => Ok(()),
+        };
         // The temporary file does no harm, and the next process removes it.
         let _ = prepared.parent.remove_file(&prepared.temporary);
         self.remove_made(&change.path);
-        Ok(())
+        outcome
     }
 
     /// Removes temporary files of dead processes from a directory, unless this process has done so before.
@@ -547,4 +553,35 @@ fn to_metadata(found: &cap_std::fs::Metadata) -> Option<Metadata> {
 /// Replaces backslashes on Windows: all paths here use `/`.
 pub(crate) fn with_slashes(path: &str) -> Cow<'_, str> {
     if cfg!(windows) { Cow::Owned(path.replace('\\', "/")) } else { Cow::Borrowed(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_another_program_writes_after_the_preparation_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.txt");
+        let files = RootFiles::open(directory.path()).unwrap();
+        let change = |before: Option<&str>| FileChange {
+            path: FilePath::clean("a.txt").unwrap(),
+            before: before.map(|text| text.as_bytes().to_vec()),
+            after: Some(b"ours\n".to_vec()),
+            mode_of: None,
+            executable: None,
+            over_read_only: false,
+        };
+        for before in [None, Some("theirs\n")] {
+            let text = format!("{}theirs\n", before.unwrap_or_default());
+            let outcome = files.change(&change(before), || std::fs::write(&file, &text).is_ok());
+            assert!(matches!(outcome, Err(EnvError::Changed { .. })), "{outcome:?}");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+            std::fs::write(&file, "theirs\n").unwrap();
+        }
+        files.change(&change(Some("theirs\n")), || true).unwrap();
+        let left: Vec<_> =
+            std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!((left.len(), std::fs::read_to_string(&file).unwrap().as_str()), (1, "ours\n"), "{left:?}");
+    }
 }
