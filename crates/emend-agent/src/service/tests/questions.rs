@@ -366,6 +366,8 @@ fn a_queued_instruction_is_no_failure_if_it_cannot_start_yet() {
         // A larger budget lets it start.
         let patch = json!({ "budget": { "tokens": 1_000_000 } });
         let (status, _) = bench.send(crate::service::Method::Patch, &path, patch).await;
+        // The request itself starts it, and no later end of another job.
+        assert_eq!(bench.get(&path).await.1["n_jobs"], 2);
         bench.work().await;
         let (_, state) = bench.get(&path).await;
         assert_eq!((status, &state["n_jobs"], &state["follow_ups"]), (200, &json!(2), &json!([])));
