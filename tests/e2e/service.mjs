@@ -12,42 +12,55 @@ const NOTES = "# Notes\n\nThe colour of the sky.\n\n## Sea\n\nIt is wet.\n\n## E
 
 /**
  * Runs a server that allows pages of `origin`: with the offline model, or with that of `provider`. `args` and `env` are
- * further options and variables.
+ * further options and variables, and `files` further files by their names. `work` can stop the server and start it again, also
+ * with another token.
  */
-export async function withServer({ origin, provider, args = [], env = {} }, work) {
+export async function withServer({ origin, provider, args = [], env = {}, files = {} }, work) {
   const cli = process.env.EMEND_CLI;
   assert.ok(cli, "EMEND_CLI must name the emend binary");
   const folder = await mkdtemp(join(tmpdir(), "emend-serve-"));
-  await writeFile(join(folder, "notes.md"), NOTES);
+  for (const [name, text] of Object.entries({ "notes.md": NOTES, ...files })) await writeFile(join(folder, name), text);
   const state = join(folder, ".state");
   const model = provider ? "anthropic:claude-sonnet-5-5" : "offline";
-  const options = ["serve", "--root", folder, "--port", "0", "--model", model, "--log", "none", ...args];
+  const options = ["serve", "--root", folder, "--model", model, "--log", "none", ...args];
   if (origin !== undefined) options.push("--allow-origin", origin);
-  const own = { EMEND_TOKEN: TOKEN, HOME: folder, XDG_STATE_HOME: state, XDG_CONFIG_HOME: state };
+  const own = { HOME: folder, XDG_STATE_HOME: state, XDG_CONFIG_HOME: state };
   const ofProvider = provider && { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
-  const server = spawn(cli, options, {
-    env: { ...process.env, ...own, ...ofProvider, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  try {
-    const url = await new Promise((found, failed) => {
-      let text = "";
-      const read = (chunk) => {
-        text += chunk;
-        const address = /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0];
-        if (address) found(address);
-      };
-      server.stdout.on("data", read);
-      server.stderr.on("data", read);
-      server.on("exit", () => failed(new Error(`the server ended: ${text}`)));
+  let server;
+  const start = (port, token) => {
+    server = spawn(cli, [...options, "--port", port], {
+      env: { ...process.env, ...own, EMEND_TOKEN: token, ...ofProvider, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
     });
-    await work({ url, folder });
-  } finally {
+    return addressOf(server);
+  };
+  const stop = async () => {
     const ended = server.exitCode === null && new Promise((done) => server.once("exit", done));
     server.kill();
     await ended;
+  };
+  try {
+    const url = await start("0", TOKEN);
+    await work({ url, folder, stop, start: (token = TOKEN) => start(new URL(url).port, token) });
+  } finally {
+    await stop();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Resolves to the address that a server prints. */
+function addressOf(server) {
+  return new Promise((found, failed) => {
+    let text = "";
+    const read = (chunk) => {
+      text += chunk;
+      const address = /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0];
+      if (address) found(address);
+    };
+    server.stdout.on("data", read);
+    server.stderr.on("data", read);
+    server.on("exit", () => failed(new Error(`the server ended: ${text}`)));
+  });
 }
 
 /** Joins a server from the start view. */

@@ -40,6 +40,11 @@ const KNOWN: Record<string, Known> = {
     ],
     remedy: "retry",
   },
+  server_unreachable: {
+    title: "The server cannot be reached.",
+    steps: ["Check that `emend serve` runs. The page tries again by itself."],
+    remedy: "retry",
+  },
   timeout: { title: "The provider timed out.", steps: [], remedy: "retry" },
   stream: {
     title: "The response ended unexpectedly.",
@@ -67,6 +72,12 @@ const WEB_PAGE: Known = {
   title: "The address answers with a web page, not as a model.",
   steps: ["Check the base URL. A network that asks for a login first also answers like this."],
   remedy: "settings",
+};
+
+/** A server that was started again with another token. */
+const OTHER_TOKEN: Known = {
+  title: "The server does not accept the token of this page.",
+  steps: ["Open the page at the address that `emend serve` prints."],
 };
 
 /** The failures of a provider, by the kind that the engine reports. */
@@ -99,7 +110,9 @@ export function toolMessage(failure: Failure | null): string | null {
 /** Returns the explanation of a failure. */
 export function advise(failure: Failure): Advice {
   const isWebPage = failure.code === "configuration" && failure.message.includes("with a web page");
-  const known = isWebPage ? WEB_PAGE : (ofProvider(failure) ?? of(KNOWN, failure.code));
+  const isToken = failure.code === "permission_denied" && failure.message.includes("no valid token");
+  const special = isWebPage ? WEB_PAGE : isToken ? OTHER_TOKEN : ofProvider(failure);
+  const known = special ?? of(KNOWN, failure.code);
   if (!known) {
     const remedy = isBudget(failure) ? "limits" : (of(OF_LIMITS, failure.code) ?? null);
     return { title: failure.message, steps: failure.suggestions, details: null, remedy };

@@ -26,6 +26,7 @@ export type {
   EventBatch,
   Extent,
   Failure,
+  Link,
   PastFile,
   ProjectInfo,
   Reading,

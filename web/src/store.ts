@@ -14,6 +14,7 @@ import {
   describe,
   type Engine,
   type FileInfo,
+  type Link,
   type ProjectInfo,
   type Review,
   type ReviewFile,
@@ -97,6 +98,10 @@ export const project = signal<
 });
 /** The joined session of a server, or null. */
 export const session = signal<SessionInfo | null>(null);
+/** The state of the connection to the server of a remote project. */
+export const link = signal<Link>("");
+/** Whether the server takes no edits: text that the user types stays in the page. */
+export const isCutOff = computed(() => link.value === "lost" || link.value === "refused");
 /** The progress of opening a project, or null. */
 export const opening = signal<string | null>("Starting…");
 /** Projects of earlier visits that can be continued, last opened first. */

@@ -1,6 +1,7 @@
 /** Connects the editor's keys and buttons to the actions. The import has this side effect and exports nothing. */
 
 import { drafts } from "../drafts.js";
+import { describe } from "../engine.js";
 import { pendingHunks } from "../hunk-text.js";
 import { newId } from "../ids.js";
 import { keyName } from "../keys.js";
@@ -9,6 +10,7 @@ import {
   currentEngine,
   cursor,
   editor,
+  isCutOff,
   leaseHeld,
   notify,
   openHunks,
@@ -21,6 +23,7 @@ import {
 import { rememberWritten } from "../written.js";
 import { quoteSelection } from "./additions.js";
 import { goToNextFile, takeBack, takeOver } from "./edit.js";
+import { noteUnsent } from "./link.js";
 import { refresh } from "./refresh.js";
 import { acceptAll, decide, redo, undo } from "./review.js";
 
@@ -45,10 +48,15 @@ editor.connect({
     return text;
   },
   typed: (path) => {
+    if (isCutOff.value) noteUnsent();
     if (leaseHeld.value && path === openPath.value) takeBack();
   },
   sendDelay: () => (chat.value.running ? SEND_DELAY_RUNNING_MS : SEND_DELAY_MS),
-  failed: showError,
+  failed: (error) => {
+    // The page says above what became of the server, and keeps the text.
+    if (isCutOff.value || describe(error).code === "server_unreachable") noteUnsent();
+    else showError(error);
+  },
   moved: (place) => {
     cursor.value = place;
   },

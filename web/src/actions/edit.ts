@@ -45,7 +45,12 @@ export async function openFile(path: string, hunk?: string | "first" | "last"): 
     await editor.flush();
     openPath.value = path;
     unfold(path);
-    await showOpenFile();
+    try {
+      await showOpenFile();
+    } catch (error) {
+      showError(error);
+      return;
+    }
     if (openPath.value !== path) return;
     await currentEngine().openCanvas(path);
     readLease();

@@ -143,7 +143,7 @@ export async function continueProject(id: string): Promise<boolean> {
     const { name, skipped, sample } = info;
     startProblem.value = null;
     show(engine, { name, directory, skipped, sample });
-    currentId = id;
+    [currentId, joined] = [id, ""];
     recallWritten(restored.written);
     for (let index = 0; index < restored.conversations; index++) showChat(index);
     showChat(restored.conversation);
@@ -165,6 +165,13 @@ export async function continueProject(id: string): Promise<boolean> {
 
 /** The id of the open project. */
 let currentId = "";
+/** The address of the joined server, or "". */
+let joined = "";
+
+/** The name under which the browser keeps text that was typed last, or "". */
+function draftsId(): string {
+  return joined === "" ? currentId : `server ${joined}`;
+}
 
 /** Shows an engine's project instead of the one before. */
 function show(engine: Engine, shown: typeof project.value): void {
@@ -276,7 +283,8 @@ async function joinOwn(token: string): Promise<boolean> {
 export async function joinServer(url: string, token: string): Promise<void> {
   try {
     await editor.flush();
-    if (hasUnsettled() && !(await confirmLeaving())) return;
+    // Text that a server did not take goes with the page when it joins that server again.
+    if (url !== joined && hasUnsettled() && !(await confirmLeaving())) return;
     await join(url, token);
   } catch (error) {
     showError(error);
@@ -287,15 +295,17 @@ async function join(url: string, token: string): Promise<void> {
   try {
     opening.value = "Joining the server…";
     const engine = await joinEngine(url, token, rememberedSession());
+    keepTyped();
     leaveRun();
     resetChats();
     resetTimeline();
     show(engine, { name: new URL(url).host, directory: null, skipped: [], sample: false, remote: true });
-    currentId = "";
+    [currentId, joined] = ["", url];
     releaseProject();
     noteJoined(new URL(url).origin === location.origin);
     await refresh();
     closedFolders.value = foldedAtFirst(files.value.map((file) => file.path));
+    await sendKept(engine);
     await readRuns();
     rememberSession(session.value?.id ?? "");
     // A phone shows one pane, and no file is open.
@@ -303,6 +313,16 @@ async function join(url: string, token: string): Promise<void> {
   } finally {
     opening.value = null;
   }
+}
+
+/** Sends the text to a server that it could not take before. Other changes since then stay. */
+async function sendKept(engine: Engine): Promise<void> {
+  const kept = drafts.of(draftsId());
+  for (const { path, text, base } of kept) await engine.write(path, text, base, { kind: "typing", path });
+  drafts.forget(draftsId());
+  if (kept.length === 0) return;
+  await refresh();
+  notify(`Saved what you typed while the server did not answer: ${kept.map(({ path }) => path).join(", ")}.`);
 }
 
 /**
@@ -344,7 +364,7 @@ export async function leaveProject(): Promise<void> {
   setEngine(null);
   editor.reset();
   resetState();
-  currentId = "";
+  [currentId, joined] = ["", ""];
   releaseProject();
   await listProjects();
 }
@@ -391,7 +411,7 @@ async function useProject(next: Project): Promise<void> {
   const engine = await startEngine(info, next.files, settings.value, options.value);
   const { name, directory, skipped } = next;
   show(engine, { name, directory, skipped, sample: next.sample === true });
-  currentId = info.id;
+  [currentId, joined] = [info.id, ""];
   void claimProject(info.id);
   if (directory) void keepFolder(info.id, directory);
   batch(() => {
@@ -422,17 +442,19 @@ function firstFile(contents: Project["files"]): string | undefined {
 
 /** Keeps the text that was typed last, because the page closes before it can be recorded. */
 export function keepTyped(): void {
-  if (currentId === "") return;
+  if (draftsId() === "") return;
+  // A server has what was sent to it.
+  if (joined !== "") drafts.reset();
   const unsent = editor.unsent.map(([path, { raw, base }]): Draft => {
     const written = rememberWritten(pendingHunks(review.value.files.find((file) => file.path === path)));
     return { key: newId(), path, text: raw, base, written };
   });
-  drafts.keep(currentId, unsent, Date.now());
+  if (joined === "" || unsent.length > 0) drafts.keep(draftsId(), unsent, Date.now());
 }
 
 /** Forgets what `keepTyped` kept, because the page did not close after all. */
 export function dropKept(): void {
-  if (currentId !== "") drafts.forget(currentId);
+  if (draftsId() !== "") drafts.forget(draftsId());
 }
 
 /** Whether leaving the page now would lose changes. */
@@ -448,7 +470,9 @@ async function confirmLeaving(title = "Open another project?", label = "Discard 
   if (unsaved.value.size > 0) parts.push(plural(unsaved.value.size, "unsaved file"));
   const answer = await choose({
     title,
-    message: `There ${totals.value.changes + unsaved.value.size === 1 ? "is" : "are"} ${parts.join(" and ")}. This browser keeps the last six projects, so that you can continue.`,
+    message: project.value.remote
+      ? "The server has not taken what you typed last. It would be lost."
+      : `There ${totals.value.changes + unsaved.value.size === 1 ? "is" : "are"} ${parts.join(" and ")}. This browser keeps the last six projects, so that you can continue.`,
     choices: [{ name: "open", label, danger: true }],
   });
   return answer === "open";

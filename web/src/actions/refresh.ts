@@ -6,7 +6,18 @@
  * reviews of files that have changed.
  */
 import { batch } from "@preact/signals";
-import type { CanvasState, FileInfo, Hunk, Reading, Review, ReviewFile, Scope, Snapshot } from "../engine.js";
+import { advise } from "../advice.js";
+import {
+  type CanvasState,
+  describe,
+  type FileInfo,
+  type Hunk,
+  type Reading,
+  type Review,
+  type ReviewFile,
+  type Scope,
+  type Snapshot,
+} from "../engine.js";
 import { pendingHunks } from "../hunk-text.js";
 import {
   chat,
@@ -14,10 +25,13 @@ import {
   editor,
   engineOrNull,
   files,
+  isCutOff,
   lastEdit,
   leaseHeld,
+  link,
   moreFiles,
   openPath,
+  project,
   review,
   showError,
   steps,
@@ -132,7 +146,7 @@ function publish(snapshot: Snapshot): void {
     if (list || !sameItems(shown, files.value)) files.value = shown;
     if (changed.length > 0 || !sameItems(nowReview.files, review.value.files)) review.value = nowReview;
     moreFiles.value = snapshot.hasMore === true;
-    if (nowUnsaved) unsaved.value = new Set(nowUnsaved);
+    if (nowUnsaved && !isCutOff.value) unsaved.value = new Set(nowUnsaved);
     steps.value = nowSteps;
     showLease(lease);
   });
@@ -157,6 +171,7 @@ export function resetState(): void {
     files.value = [];
     review.value = { revision: 0, files: [] };
     unsaved.value = new Set();
+    link.value = "";
     steps.value = { done: [], undone: [] };
   });
   resetLease();
@@ -177,7 +192,15 @@ export async function showOpenFile(): Promise<void> {
   const path = openPath.value;
   if (path === null) return;
   const engine = currentEngine();
-  const [snapshot, controller] = await Promise.all([engine.snapshot("hunks", path), editor.load()]);
+  const reading = Promise.all([engine.snapshot("hunks", path), editor.load()]).catch((error: unknown) => {
+    // The text of another file, or none, must not stand under this name.
+    if (engine === engineOrNull() && path === openPath.value && project.value.remote && editor.shownPath !== path) {
+      unreadable.value = advise(describe(error)).title;
+      editor.hide();
+    }
+    throw error;
+  });
+  const [snapshot, controller] = await reading;
   if (engine !== engineOrNull()) return;
   publish(snapshot);
   if (path !== openPath.value || !snapshot.reading) return;

@@ -44,6 +44,7 @@ import {
 import { baseName } from "../tree.js";
 import { callUser } from "./attention.js";
 import { addBranch, showChat } from "./conversations.js";
+import { rejoined, showLink } from "./link.js";
 import { refresh, refreshSoon, showLease } from "./refresh.js";
 import { recordEvents } from "./timeline.js";
 
@@ -252,7 +253,7 @@ async function run(text: string): Promise<void> {
 
 /** Shows events of the engine. The end of a run appears last, when the page shows everything that the run changed. */
 async function receiveBatch(received: EventBatch): Promise<void> {
-  const { events, lease, conversation: index, offline, replayed, model, branched, anew } = received;
+  const { events, lease, link, conversation: index, offline, replayed, model, branched, anew } = received;
   if (branched) addBranch(index, branched.from, branched.tasks);
   showChat(index);
   recordEvents(index, events);
@@ -278,6 +279,8 @@ async function receiveBatch(received: EventBatch): Promise<void> {
     if (project.value.remote && !replayed) void readRuns().catch(showError);
   }
   if (!replayed) for (const event of now) follow(event);
+  const engine = engineOrNull();
+  if (link !== undefined && engine && showLink(link)) void rejoined(engine).then(readRuns).catch(showError);
   if (received.sessionChanged) void readRuns().catch(showError);
 }
 

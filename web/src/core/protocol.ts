@@ -4,8 +4,10 @@ import type { Draft } from "../drafts.js";
 import type { Options, Settings } from "../settings.js";
 import type { Written } from "../written.js";
 import type { Decision } from "./journal.js";
+import type { Link } from "./remote-link.js";
 
 export type { Decision } from "./journal.js";
+export type { Link } from "./remote-link.js";
 
 /** An error as the page shows it: a stable code, a message, and remedies. */
 export interface Failure {
@@ -116,6 +118,8 @@ export interface EventBatch {
   readonly number: number;
   readonly events: readonly AgentEvent[];
   readonly lease: CanvasState;
+  /** The state of the connection to a server. */
+  readonly link?: Link;
   /** The conversation to which the events belong, counted from 0. */
   readonly conversation: number;
   /** Whether the offline model is in use, which counts characters as tokens. */

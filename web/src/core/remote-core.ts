@@ -28,7 +28,8 @@ import type {
 } from "./protocol.js";
 import { hunkIds, isAttached, isResync, isState, moved, scopeOf } from "./remote-bodies.js";
 import { RemoteFiles } from "./remote-files.js";
-import { RemoteSessions } from "./remote-sessions.js";
+import { type Link, RemoteLink } from "./remote-link.js";
+import { foundSession, lastUsedSession, RemoteSessions } from "./remote-sessions.js";
 import { readTranscript } from "./remote-transcript.js";
 import { ReviewChanges } from "./review-changes.js";
 import { endsJob, eventsOfQuestion, translated } from "./service-events.js";
@@ -75,6 +76,8 @@ export class RemoteCore extends RemoteSessions implements Own {
   /** The last batch on its way to the page, which shows one after the other. */
   #sent: Promise<void> = Promise.resolve();
   #isSending = false;
+  /** The state of the connection that the page knows. */
+  #told: Link = "";
   /** The job that runs, and that which asks the user. */
   #job: string | null = null;
   #question: { readonly job: string; readonly id: string } | null = null;
@@ -87,7 +90,12 @@ export class RemoteCore extends RemoteSessions implements Own {
   #tasks: string[] = [];
   #ended = new Map<string, () => void>();
 
-  private constructor(client: ServiceClient, session: string, send: (batch: EventBatch) => Promise<void>) {
+  private constructor(
+    client: ServiceClient,
+    private readonly link: RemoteLink,
+    session: string,
+    send: (batch: EventBatch) => Promise<void>,
+  ) {
     super(client, session);
     this.#files = new RemoteFiles(client);
     this.#send = send;
@@ -100,18 +108,19 @@ export class RemoteCore extends RemoteSessions implements Own {
     id: string | null,
     send: (batch: EventBatch) => Promise<void>,
   ): Promise<RemoteCore> {
-    const client = createClient({ baseUrl, ...(token !== "" && { token }) });
-    const session = (await found(client, id)) ?? (await lastUsed(client));
-    const core = new RemoteCore(client, session, send);
+    const link = new RemoteLink();
+    const client = createClient({ baseUrl, fetch: link.fetch, ...(token !== "" && { token }) });
+    const session = (await foundSession(client, id)) ?? (await lastUsedSession(client));
+    const core = new RemoteCore(client, link, session, send);
     await core.#files.more();
     return core;
   }
 
   /** Joins another session of the server. The files and the steps of the user are those of all its sessions. */
   async entered(id: string): Promise<RemoteCore> {
-    const session = await found(this.client, id);
+    const session = await foundSession(this.client, id);
     if (session === null) throw new Error("the server does not have this conversation any more");
-    const core = new RemoteCore(this.client, session, this.#send);
+    const core = new RemoteCore(this.client, this.link, session, this.#send);
     core.#files = this.#files;
     core.#steps = this.#steps;
     core.#batches = this.#batches;
@@ -128,21 +137,21 @@ export class RemoteCore extends RemoteSessions implements Own {
     this.leave();
   }
 
-  /** Reads the conversation and follows its events, until the page leaves or the server is lost. */
+  /** Reads the conversation and follows its events, until the page leaves. Reads it again when a lost server is back. */
   async #follow(): Promise<void> {
+    this.link.onLoss = () => this.#stream.abort();
     const timer = setInterval(() => {
       if (!this.#isSending) void this.#flush();
     }, 16);
     try {
       for (let isAgain = true; isAgain && !this.#hasLeft; ) {
         this.#stream = new AbortController();
-        isAgain = await this.#followFrom(await this.#readConversation());
+        const ended = await this.#readConversation()
+          .then((after) => this.#followFrom(after))
+          .catch((error: unknown) => error);
+        this.#tellRead();
+        if (ended !== true && !this.#hasLeft) isAgain = await this.link.failed(ended);
       }
-    } catch {
-      if (this.#hasLeft) return;
-      const failure = { code: "network", message: "the connection to the server was lost", suggestions: [] };
-      this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.session, kind: "ERROR", data: failure });
-      for (const end of this.#ended.values()) end();
     } finally {
       await this.#flush();
       clearInterval(timer);
@@ -161,6 +170,7 @@ export class RemoteCore extends RemoteSessions implements Own {
     for (const event of recent) this.#note(event as ServiceEvent);
     this.#job ??= this.#question === null ? open : null;
     this.#isRough = open !== null && recent.length === 0;
+    this.link.note("");
     await this.#flush(true);
     for (const [job, end] of this.#ended) if (job !== this.#job) end();
     this.#tellRead();
@@ -262,11 +272,14 @@ export class RemoteCore extends RemoteSessions implements Own {
 
   /** Sends the events to the page. With `isAnew`, they are the whole conversation. */
   async #flush(isAnew = false, sessionChanged = false): Promise<void> {
-    if (this.#hasLeft || (this.#waiting.length === 0 && !isAnew && !sessionChanged)) return;
+    const link = this.link.state;
+    if (this.#hasLeft || (this.#waiting.length === 0 && !isAnew && !sessionChanged && link === this.#told)) return;
+    this.#told = link;
     const batch: EventBatch = {
       number: ++this.#batches,
       events: this.#waiting.splice(0),
       lease: this.lease,
+      link,
       conversation: 0,
       offline: false,
       model: "",
@@ -575,20 +588,4 @@ export class RemoteCore extends RemoteSessions implements Own {
   search(text: string): Promise<readonly FileMatches[]> {
     return this.#files.search(text);
   }
-}
-
-/** Returns the id of a session if the server has it. */
-async function found(client: ServiceClient, id: string | null): Promise<string | null> {
-  if (id === null) return null;
-  try {
-    return (await client.call("GetSession", { session_id: id })).session_id;
-  } catch (error) {
-    if ((error as { code?: string }).code === "not_found") return null;
-    throw error;
-  }
-}
-
-async function lastUsed(client: ServiceClient): Promise<string> {
-  const { sessions } = await client.call("ListSessions", { status: "active", limit: 1 });
-  return sessions[0]?.session_id ?? (await client.call("CreateSession", {})).session_id;
 }

@@ -116,3 +116,19 @@ function amountsOf(given: Budget | Spent): Amounts {
 function budgetOf({ tokens, costUsd, durationMs }: Amounts): Budget {
   return { tokens, cost_usd: costUsd, duration_ms: durationMs };
 }
+
+/** Returns the id of a session if the server has it. */
+export async function foundSession(client: ServiceClient, id: string | null): Promise<string | null> {
+  if (id === null) return null;
+  try {
+    return (await client.call("GetSession", { session_id: id })).session_id;
+  } catch (error) {
+    if ((error as { code?: string }).code === "not_found") return null;
+    throw error;
+  }
+}
+
+export async function lastUsedSession(client: ServiceClient): Promise<string> {
+  const { sessions } = await client.call("ListSessions", { status: "active", limit: 1 });
+  return sessions[0]?.session_id ?? (await client.call("CreateSession", {})).session_id;
+}

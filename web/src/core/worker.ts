@@ -60,7 +60,11 @@ addEventListener("message", async ({ data }: MessageEvent<ToWorker>) => {
   try {
     send({ id, value: await carryOut(method, args) });
   } catch (error) {
-    send({ id, failure: failureOf(error) });
+    const isOfServer = method === "join" || method === "enter" || (remote !== null && method in remote);
+    const failure = failureOf(error);
+    // The network of a model's provider has the same code.
+    const isLost = failure.code === "network" && isOfServer;
+    send({ id, failure: isLost ? { ...failure, code: "server_unreachable" } : failure });
   }
 });
 

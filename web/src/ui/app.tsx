@@ -32,6 +32,7 @@ import { EditorPane } from "./editor-pane.js";
 import { FilesPane } from "./files-pane.js";
 import { focusNear, nextPane, switchView } from "./focus.js";
 import { later } from "./later.js";
+import { LinkNote } from "./link-note.js";
 import { PaneBar, shownPane } from "./pane-bar.js";
 import { StartView } from "./start-view.js";
 import { TopBar } from "./top-bar.js";
@@ -58,7 +59,10 @@ export function App() {
   }, [title]);
   return (
     <div class={hasProject.value ? "app" : "app at-start"} data-pane={shownPane()}>
-      <TopBar />
+      <div>
+        <TopBar />
+        <LinkNote />
+      </div>
       {hasProject.value ? (
         <>
           <div class="panes">

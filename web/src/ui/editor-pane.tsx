@@ -12,8 +12,10 @@ import { reveal } from "../reveal.js";
 import {
   cursor,
   editor,
+  isCutOff,
   lastEdit,
   leaseHeld,
+  link,
   openHunks,
   opening,
   openPath,
@@ -313,6 +315,12 @@ function savedName(): string {
   return project.value.directory ? "Saved" : "No unsaved changes";
 }
 
+/** A server that does not answer has not saved what was typed since. */
+function cutOffName(isUnsaved: boolean): string {
+  const why = link.value === "lost" ? "the server cannot be reached" : "the server does not accept this page";
+  return isUnsaved ? `Not saved: ${why}` : `Not joined: ${why}`;
+}
+
 function StatusBar() {
   const path = openPath.value;
   if (path === null) return <footer class="status-bar" />;
@@ -321,11 +329,17 @@ function StatusBar() {
   const { line, column, selected } = cursor.value;
   const pending = openHunks.value.length;
   const isUnsaved = unsaved.value.has(path);
-  const state = isUnsaved ? "Not saved" : pending > 0 ? "Saved without the changes under review" : savedName();
+  const state = isCutOff.value
+    ? cutOffName(isUnsaved)
+    : isUnsaved
+      ? "Not saved"
+      : pending > 0
+        ? "Saved without the changes under review"
+        : savedName();
   return (
     <footer class="status-bar">
       <span class="save-state">
-        <span class={isUnsaved ? "dot unsaved" : "dot none"} />
+        <span class={isUnsaved || isCutOff.value ? "dot unsaved" : "dot none"} />
         {state}
       </span>
       {isUnsaved && (

@@ -6,7 +6,18 @@ import { save } from "../actions/save.js";
 import { canPickDirectory } from "../folder.js";
 import { reveal } from "../reveal.js";
 import { saveTheme, type Theme } from "../settings.js";
-import { dialog, filesShown, hasProject, opening, openPath, project, steps, theme, unsaved } from "../store.js";
+import {
+  dialog,
+  filesShown,
+  hasProject,
+  isCutOff,
+  opening,
+  openPath,
+  project,
+  steps,
+  theme,
+  unsaved,
+} from "../store.js";
 import { baseName } from "../tree.js";
 import { Icon, type IconName } from "./icons.js";
 import { later } from "./later.js";
@@ -74,7 +85,8 @@ export function TopBar() {
 function PhoneTitle() {
   const path = openPath.value;
   const count = unsaved.value.size;
-  const state = count === 0 ? "saved" : `${count} not saved`;
+  const saved = isCutOff.value ? "no connection" : "saved";
+  const state = count === 0 ? saved : `${count} not saved`;
   return (
     <span class="phone-title">
       {path !== null && <strong title={path}>{reveal(baseName(path))}</strong>}
