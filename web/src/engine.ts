@@ -18,7 +18,7 @@ import type {
 import type { Draft } from "./drafts.js";
 import type { Options, Settings } from "./settings.js";
 
-export type { AgentEvent, CanvasState, FileInfo, FileMatches, Hunk, Review, ReviewFile, Usage } from "emend";
+export type { AgentEvent, CanvasState, FileInfo, FileMatches, Hunk, HunkLine, Review, ReviewFile, Usage } from "emend";
 export type {
   Amounts,
   Contents,

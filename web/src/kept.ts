@@ -2,16 +2,16 @@
  * The lines that the user edited inside a pending hunk, and what can become of them.
  *
  * Such a line has words of the assistant that are not accepted, and words of the user that must not be lost. The user
- * chooses one of three results, which are shown as text.
+ * chooses one of up to four results, which are shown as text.
  */
 import { diff } from "@codemirror/merge";
 import { ChangeSet } from "@codemirror/state";
-import type { Hunk } from "./engine.js";
+import type { Hunk, HunkLine } from "./engine.js";
 import { dominantBreak, splitBreaks } from "./lines.js";
 import { type Written, writtenOf } from "./written.js";
 
 /** A choice for the user's lines in a hunk. */
-export type Outcome = "keep" | "old" | "drop";
+export type Outcome = "keep" | "mine" | "old" | "drop";
 
 /** A pending hunk in which the user has edited lines. */
 export interface KeptHunk {
@@ -21,8 +21,11 @@ export interface KeptHunk {
   readonly line: number;
   /** Number of visible lines from there on that the choice replaces. */
   readonly lineCount: number;
-  /** The text of each outcome. `old` is missing if there is none, or the assistant's text is not known. */
-  readonly texts: Readonly<Record<"keep" | "drop", string>> & { readonly old?: string };
+  /**
+   * The text of each outcome. `mine` has the user's lines and the old ones of all others; it is missing if it is the same as
+   * another. `old` is missing if there is none, or the assistant's text is not known.
+   */
+  readonly texts: Readonly<Record<"keep" | "drop", string>> & { readonly mine?: string; readonly old?: string };
 }
 
 /** Describes a hunk with `keptByUser`. `written` is its text before the user edited it, if known. */
@@ -39,13 +42,55 @@ export function keptHunk(path: string, hunk: Hunk, written: Written | undefined)
   // Without an old line there is nothing to put the edit on.
   const isWhole = end !== undefined && written !== undefined;
   const old = isWhole && drop !== "" ? rebased(written.text, drop, keep) : undefined;
+  const mine = ownLines(visible, removed, written);
   return {
     id: hunk.id,
     path,
     line: visible[0]?.newNumber ?? hunk.newStart,
     lineCount: visible.length,
-    texts: { keep, drop, ...(old !== undefined && old !== keep && { old }) },
+    texts: {
+      keep,
+      drop,
+      ...(mine !== keep && mine !== drop && { mine }),
+      ...(old !== undefined && old !== keep && { old }),
+    },
   };
+}
+
+/**
+ * Returns the user's lines of a change with the old lines in the place of the assistant's. Where the change had as many lines
+ * as the old text, a line of the user takes the place of the one at the same position; else all old lines return, before those
+ * of the user.
+ */
+function ownLines(visible: readonly HunkLine[], removed: readonly HunkLine[], written: Written | undefined): string {
+  const old = removed.map((line) => line.text);
+  const own = visible.filter((line) => line.kind !== "added").map((line) => line.text);
+  const theirs = written === undefined ? visible.map((line) => line.text) : linesOf(written.text);
+  if (theirs.length !== old.length) return [...old, ...own].join("");
+  const result: string[] = [];
+  let [at, block]: [number, string[]] = [0, []];
+  // The user's lines take the place of those before `end`; without such lines, these were only removed.
+  const close = (end: number): void => {
+    result.push(...(block.length > 0 ? block : old.slice(at, end)));
+    block = [];
+  };
+  for (const { kind, text } of visible) {
+    const found = kind === "added" ? theirs.indexOf(text, at) : -1;
+    if (found < 0) {
+      block.push(text);
+      continue;
+    }
+    close(found);
+    result.push(...old.slice(found, found + 1));
+    at = found + 1;
+  }
+  close(old.length);
+  return result.join("");
+}
+
+/** Returns the lines of a text with their line endings. */
+function linesOf(text: string): readonly string[] {
+  return text.match(/[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$/g) ?? [];
 }
 
 /**

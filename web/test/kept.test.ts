@@ -65,8 +65,32 @@ test("the three results of a hunk in which the user typed", () => {
 test("lines of the assistant among those of the user are part of the hunk, but not the user's", () => {
   const lines = ["-6 foo\n", "-7 foo\n", "+6 bar\n", " 7 # x\n", " 8 bar(2)\n"];
   const kept = keptHunk("a.txt", hunk(lines), { text: "bar\nbar\n", next: [] });
-  assert.deepEqual(kept.texts, { keep: "bar\n# x\nbar(2)\n", drop: "foo\nfoo\n", old: "foo\n# x\nfoo(2)\n" });
+  assert.deepEqual(kept.texts, {
+    keep: "bar\n# x\nbar(2)\n",
+    mine: "foo\n# x\nbar(2)\n",
+    drop: "foo\nfoo\n",
+    old: "foo\n# x\nfoo(2)\n",
+  });
   assert.deepEqual([...userLines(hunk(lines), { text: "", next: [] })], [7, 8]);
+});
+
+test("the user's lines of a change stay, with the old lines in the place of the assistant's", () => {
+  const cases: readonly (readonly [lines: readonly string[], written: string, mine: string | undefined])[] = [
+    // A line is replaced, at the end and in the middle.
+    [["-1 a1\n", "-2 a2\n", "-3 a3\n", "+1 b1\n", "+2 b2\n", " 3 my\n"], "b1\nb2\nb3\n", "a1\na2\nmy\n"],
+    [["-1 a1\n", "-2 a2\n", "-3 a3\n", "+1 b1\n", " 2 my\n", "+3 b3\n"], "b1\nb2\nb3\n", "a1\nmy\na3\n"],
+    // A line is added, or one of the assistant removed.
+    [["-1 a1\n", "-2 a2\n", "+1 b1\n", " 2 my\n", "+3 b2\n"], "b1\nb2\n", "a1\nmy\na2\n"],
+    [["-1 a1\n", "-2 a2\n", "-3 a3\n", "+1 b1\n", " 2 my\n"], "b1\nb2\nb3\n", "a1\nmy\n"],
+    // The numbers of lines differ: all old lines return.
+    [["-1 a1\n", "+1 b1\n", " 2 my\n", "+3 b3\n"], "b1\nb2\nb3\n", "a1\nmy\n"],
+    [["+1 b1\n", " 2 my\n"], "b1\nb2\n", "my\n"],
+    // Nothing of the assistant is left.
+    [["-1 a1\n", " 1 my\n"], "b1\n", undefined],
+  ];
+  for (const [lines, text, mine] of cases) {
+    assert.equal(keptHunk("a.txt", hunk([...lines, " 9 end\n"]), { text, next: ["end\n"] }).texts.mine, mine);
+  }
 });
 
 test("lines of a text are replaced with their line endings", () => {

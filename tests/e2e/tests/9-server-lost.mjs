@@ -89,14 +89,13 @@ export const tests = {
       assert.match(await readFile(await (await download).path(), "utf8"), /Mine\.$/);
 
       page.on("dialog", (dialog) => dialog.accept());
-      assert.notEqual(TOKEN, "another-token-of-the-page-test");
       await joinServer(page, url, server.url, "another-token-of-the-page-test");
       await app.says("Saved what you typed while the server did not answer: notes.md.");
       await saved(server, /Mine\.$/);
     });
   },
 
-  async "a page that comes from its server stays joined over a restart with the same token"({ page }) {
+  async "a page goes on by itself when the browser has opened the printed address of a restarted server"({ page }) {
     const args = ["--web-app", fileURLToPath(new URL("../../../web/dist", import.meta.url))];
     await withServer({ args }, async (server) => {
       await page.goto(`${server.url}/?token=${TOKEN}`);
@@ -105,11 +104,15 @@ export const tests = {
       await page.locator(".cm-line", { hasText: "The colour" }).click();
       await page.keyboard.press("Control+End");
       await server.stop();
-      await page.getByRole("alert", { name: "Connection" }).waitFor();
+      const note = page.getByRole("alert", { name: "Connection" });
+      await note.getByText("The server cannot be reached.").waitFor();
       await page.keyboard.type("Mine.");
-      await server.start();
+      await server.start("another-token-of-the-page-test");
+      await note.getByText("The server was started again with another token.").waitFor();
+      const second = await page.context().newPage();
+      await second.goto(`${server.url}/?token=another-token-of-the-page-test`);
       await saved(server, /Mine\.$/);
-      await page.getByRole("alert", { name: "Connection" }).waitFor({ state: "detached" });
+      await note.waitFor({ state: "detached" });
     });
   },
 };

@@ -233,6 +233,30 @@ export const tests = {
     });
   },
 
+  async "rejecting a change keeps the line that the user typed into it, and puts back the assistant's lines"({
+    page,
+    url,
+  }) {
+    const files = { "poem2.txt": "alpha one\nalpha two\nalpha three\nend\n" };
+    await withServer({ origin: new URL(url).origin, files }, async (server) => {
+      const app = await joinServer(page, url, server.url);
+      await app.askAndWait("rename alpha to beta in poem2.txt");
+      await app.openFile("poem2.txt");
+      await app.hunks(1);
+      await page.locator(".cm-line", { hasText: "beta three" }).click();
+      await page.keyboard.press("Home");
+      await page.keyboard.press("Shift+End");
+      await page.keyboard.type("alpha three MY WORDS");
+      await page.getByRole("button", { name: "Reject change 1 of 1" }).click();
+      const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
+      await dialog.getByRole("button", { name: "Reject" }).click();
+      await app.says("Rejected 1 change.");
+      await app.hunks(0);
+      const text = "alpha one\nalpha two\nalpha three MY WORDS\nend\n";
+      assert.equal(await readFile(join(server.folder, "poem2.txt"), "utf8"), text);
+    });
+  },
+
   async "a page from a server joins it by the printed address, also after a reload and without HTTPS"() {
     // Another computer's page by HTTP: the browser does not count its address as safe.
     const browser = await launch(["--host-resolver-rules=MAP emend.test 127.0.0.1"]);

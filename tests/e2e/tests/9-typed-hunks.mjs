@@ -76,7 +76,7 @@ export const tests = {
       await page.getByRole("button", { name: "Reject change 1 of 1" }).click();
       const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
       await dialog.waitFor();
-      assert.deepEqual(await dialog.locator("code").allTextContents(), ["one\nmine\nthree", "old"]);
+      assert.deepEqual(await dialog.locator("code").allTextContents(), ["one\nmine\nthree", "old\nmine", "old"]);
       await dialog.getByRole("button", { name: "Cancel" }).click();
       assert.equal(await app.text(), AFTER.replace("two", "mine"));
     });

@@ -56,12 +56,15 @@ async function carryOut(shown: KeptHunk, outcome: Outcome): Promise<void> {
   const now = (await keptHunks(waiting.value)).find((hunk) => hunk.id === id) ?? shown;
   if (outcome === "keep") return engine.accept([id], false, path);
   const base = (await engine.read(path)) ?? "";
-  await engine.reject([id], "with", path);
+  // The user's lines stay in the file meanwhile.
+  await engine.reject([id], outcome === "mine" ? "only" : "with", path);
   const chosen = shown.texts[outcome];
   if (chosen === undefined) return;
   const { replaceLines } = await import("../kept.js");
   const text = replaceLines(base, now.line, now.lineCount, chosen);
   // Lines that the user typed below depend on those of the hunk, and went with them. They stay, as shown.
   const left = (await engine.read(path)) ?? "";
-  if (outcome === "old" || left !== text) await engine.write(path, text, base, { kind: "typing", path });
+  // A merge would take the rejection as a change of the user's lines.
+  if (outcome === "mine") await engine.write(path, text, left, { kind: "typing", path });
+  else if (outcome === "old" || left !== text) await engine.write(path, text, base, { kind: "typing", path });
 }

@@ -6,8 +6,15 @@ import { reveal } from "../reveal.js";
 import type { Dialog } from "../store.js";
 import { closeDialog, Modal } from "./modal.js";
 
-const OUTCOMES: readonly (readonly [Outcome, string])[] = [
+const SAVED: readonly (readonly [Outcome, string])[] = [
   ["keep", "Keep my line with the assistant’s words"],
+  ["old", "Put my edit on the old line"],
+  ["drop", "Drop both: the old line returns"],
+];
+
+const REJECTED: readonly (readonly [Outcome, string])[] = [
+  ["keep", "Accept instead: my line and the assistant’s words stay"],
+  ["mine", "Keep my line as it is, and put back the assistant’s lines"],
   ["old", "Put my edit on the old line"],
   ["drop", "Drop both: the old line returns"],
 ];
@@ -15,6 +22,7 @@ const OUTCOMES: readonly (readonly [Outcome, string])[] = [
 type Kept = Extract<Dialog, { kind: "kept" }>;
 
 export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kept }) {
+  const outcomes = purpose === "save" ? SAVED : REJECTED;
   const usual: Outcome = purpose === "save" ? "keep" : "old";
   const choices = useSignal<readonly Outcome[]>(hunks.map((hunk) => possible(hunk, usual)));
   const close = (result: readonly Outcome[] | null): void => {
@@ -45,7 +53,7 @@ export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kep
             <option value="" disabled hidden>
               Choose…
             </option>
-            {OUTCOMES.map(([outcome, label]) => (
+            {outcomes.map(([outcome, label]) => (
               <option key={outcome} value={outcome}>
                 {label}
               </option>
@@ -58,6 +66,7 @@ export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kep
           <Choice
             key={hunk.id}
             hunk={hunk}
+            outcomes={outcomes}
             chosen={choices.value[index] ?? "keep"}
             onChoose={(outcome) => {
               choices.value = choices.value.with(index, outcome);
@@ -79,21 +88,23 @@ export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kep
 
 /** Returns the outcome, or the nearest one that this hunk has. */
 function possible(hunk: KeptHunk, wanted: Outcome): Outcome {
-  return wanted === "old" && hunk.texts.old === undefined ? "keep" : wanted;
+  const order: readonly Outcome[] = wanted === "old" ? ["old", "mine"] : [wanted];
+  return order.find((outcome) => hunk.texts[outcome] !== undefined) ?? "keep";
 }
 
 interface ChoiceProps {
+  outcomes: typeof SAVED;
   hunk: KeptHunk;
   chosen: Outcome;
   onChoose: (outcome: Outcome) => void;
 }
 
-function Choice({ hunk, chosen, onChoose }: ChoiceProps) {
+function Choice({ hunk, outcomes, chosen, onChoose }: ChoiceProps) {
   const where = `${hunk.path}, line ${hunk.line}`;
   return (
     <fieldset class="choices kept">
       <legend>{reveal(where)}</legend>
-      {OUTCOMES.map(([outcome, label]) => {
+      {outcomes.map(([outcome, label]) => {
         const text = hunk.texts[outcome];
         if (text === undefined) return null;
         return (
