@@ -17,6 +17,22 @@ async function worked(server, title, instruction) {
 const row = (dialog, title) => dialog.getByRole("listitem").filter({ hasText: title });
 
 export const tests = {
+  async "a limit below zero is refused at its field"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      await joinServer(page, url, server.url);
+      await menu(page, "Options…");
+      const dialog = page.getByRole("dialog", { name: "Options" });
+      const field = dialog.getByLabel("Tokens").first();
+      await field.fill("-5");
+      await dialog.getByRole("button", { name: "Use these options" }).click();
+      assert.equal(await field.inputValue(), "-5");
+      assert.equal(await field.evaluate((input) => input.validity.rangeUnderflow && input === document.activeElement), true);
+      await field.fill("500");
+      await dialog.getByRole("button", { name: "Use these options" }).click();
+      await dialog.waitFor({ state: "detached" });
+    });
+  },
+
   async "the conversations of a server are found by their text, opened, and kept over a reload"({ page, url }) {
     await withServer({ origin: new URL(url).origin }, async (server) => {
       await worked(server.url, "Colours", "rename colour to color in notes.md");

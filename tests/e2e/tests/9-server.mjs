@@ -103,6 +103,11 @@ export const tests = {
   async "going back only in the conversation of a server changes no file"({ page, url }) {
     await withServer({ origin: new URL(url).origin }, async (server) => {
       const app = await joinServer(page, url, server.url);
+      await app.openFile("notes.md");
+      await page.locator(".cm-line", { hasText: "## End" }).click();
+      await page.keyboard.press("Control+End");
+      await page.keyboard.type("Mine.");
+      await diskHas(server, /Mine\.$/);
       await app.askAndWait("rename colour to color in notes.md");
       await app.askAndWait("rename wet to deep in notes.md");
       await page.getByRole("button", { name: /^Edit and send again: rename wet/ }).click();
@@ -123,6 +128,10 @@ export const tests = {
       await app.finished(30_000);
       await page.getByRole("button", { name: "Undo going back to before a task" }).click();
       await app.says("Going back cannot be undone any more: an edit, a decision or a task came after it.");
+      // The step before is the next one.
+      await page.getByRole("button", { name: "Undo typing in notes.md" }).click();
+      await app.says("Undid typing in notes.md.");
+      await diskHas(server, /End\n$/);
     });
   },
 
@@ -246,7 +255,7 @@ export const tests = {
       await page.locator(".cm-line", { hasText: "beta three" }).click();
       await page.keyboard.press("Home");
       await page.keyboard.press("Shift+End");
-      await page.keyboard.type("alpha three MY WORDS");
+      await page.keyboard.insertText("alpha three MY WORDS");
       await page.getByRole("button", { name: "Reject change 1 of 1" }).click();
       const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
       await dialog.getByRole("button", { name: "Reject" }).click();

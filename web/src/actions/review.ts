@@ -205,6 +205,8 @@ async function takeStep(verb: string, direction: "undo" | "redo", decisionsOnly:
     notify(`${verb} ${stepName(last)}.`);
   } catch (error) {
     showError(error);
+    // A step that can never be undone is not among the steps any more.
+    await refresh().catch(() => undefined);
   }
 }
 

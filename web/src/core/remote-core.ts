@@ -52,6 +52,9 @@ type Own = Omit<
   | "branch"
 >;
 
+/** A step back that other steps have followed. */
+class UndoneNever extends Error {}
+
 /** A step of the user. One that went back to before a task says how, to be repeated. */
 type RemoteStep = Step & {
   readonly rewound?: { readonly session: string; readonly job: string; readonly extent: Extent };
@@ -447,7 +450,11 @@ export class RemoteCore extends RemoteSessions implements Own {
     const { done, undone } = this.#steps;
     const last = done.at(-1);
     if (last?.rewound) {
-      await this.#unwind(last.rewound.session);
+      await this.#unwind(last.rewound.session).catch((error: unknown) => {
+        // It can never be undone. The next undo goes on with the step before.
+        if (error instanceof UndoneNever) this.#steps = { done: done.slice(0, -1), undone };
+        throw error;
+      });
     } else {
       for (let at = 0; at < (last?.count ?? 1); at++) await this.client.call("Undo");
     }
@@ -459,7 +466,7 @@ export class RemoteCore extends RemoteSessions implements Own {
       await this.client.call("UndoRewind", { session_id: session, body: {} });
     } catch (error) {
       if ((error as { code?: string }).code !== "conflict") throw error;
-      throw new Error("Going back cannot be undone any more: an edit, a decision or a task came after it.");
+      throw new UndoneNever("Going back cannot be undone any more: an edit, a decision or a task came after it.");
     }
     await this.#read(true);
   }

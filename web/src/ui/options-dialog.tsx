@@ -119,7 +119,7 @@ interface LimitProps {
   readonly onInput: (value: number) => void;
 }
 
-/** A field for a limit; 0 means none. */
+/** A field for a limit; 0 means none. A number below is given on as it is: the form is not sent with it. */
 export function Limit({ label, isShort, step, value, onInput }: LimitProps) {
   return (
     <label class="field">
@@ -134,7 +134,7 @@ export function Limit({ label, isShort, step, value, onInput }: LimitProps) {
         value={value === 0 ? "" : value}
         onInput={(event) => {
           const given = event.currentTarget.valueAsNumber;
-          onInput(Number.isFinite(given) && given > 0 ? given : 0);
+          onInput(Number.isFinite(given) ? given : 0);
         }}
       />
     </label>

@@ -19,8 +19,8 @@ const MODES: readonly (readonly [WorkMode, string, string])[] = [
   ],
   [
     "direct",
-    "Save at once, with undo",
-    "Edits are on the server’s disk as soon as they are made. Undo and going back take them away.",
+    "Save at once",
+    "Edits are on the server’s disk as soon as they are made. Going back to before the task, in Checkpoints, takes them away; Undo takes back only your own steps.",
   ],
 ];
 
