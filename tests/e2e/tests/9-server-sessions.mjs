@@ -26,7 +26,10 @@ export const tests = {
       await field.fill("-5");
       await dialog.getByRole("button", { name: "Use these options" }).click();
       assert.equal(await field.inputValue(), "-5");
-      assert.equal(await field.evaluate((input) => input.validity.rangeUnderflow && input === document.activeElement), true);
+      assert.equal(
+        await field.evaluate((input) => input.validity.rangeUnderflow && input === document.activeElement),
+        true,
+      );
       await field.fill("500");
       await dialog.getByRole("button", { name: "Use these options" }).click();
       await dialog.waitFor({ state: "detached" });
@@ -85,8 +88,9 @@ export const tests = {
       await menu(page, "Conversations…");
       const dialog = page.getByRole("dialog", { name: "Conversations" });
       await dialog.getByRole("button", { name: /^Rename: rename wet/ }).click();
-      await dialog.getByLabel("Title").fill("Deep water");
-      await dialog.getByLabel("Title").press("Enter");
+      assert.equal(await dialog.getByLabel("Title").evaluate((field) => field === document.activeElement), true);
+      await page.keyboard.type("Deep water");
+      await page.keyboard.press("Enter");
       await row(dialog, "Deep water").waitFor();
       await dialog.getByRole("button", { name: /^Archive: rename colour/ }).click();
       await dialog.getByText("1 conversation").waitFor();
@@ -108,6 +112,31 @@ export const tests = {
       assert.match(await app.changes(), /2 changes in 1 file/);
       const { sessions } = await call(server.url, "GET", "/api/agent/sessions");
       assert.equal(sessions.length, 1);
+    });
+  },
+
+  async "a conversation that is archived or deleted elsewhere says so, and offers the way on"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const app = await joinServer(page, url, server.url);
+      await app.askAndWait("rename colour to color in notes.md");
+      const path = `/api/agent/sessions/${(await call(server.url, "GET", "/api/agent/sessions")).sessions[0].session_id}`;
+      await call(server.url, "PATCH", path, { status: "archived" });
+      const archived = page.getByRole("region", { name: "Archived conversation" });
+      await archived.getByRole("button", { name: "Make it active" }).click();
+      await archived.waitFor({ state: "detached" });
+      assert.equal((await call(server.url, "GET", path)).status, "active");
+
+      await call(server.url, "DELETE", path);
+      await app.input.fill("rename wet to deep in notes.md");
+      await app.input.press("Enter");
+      const note = page.getByRole("alert", { name: "Connection" });
+      await note.getByText("This conversation was deleted elsewhere.").waitFor();
+      await note.getByRole("button", { name: "New conversation" }).click();
+      await note.waitFor({ state: "detached" });
+      assert.equal(await app.input.inputValue(), "rename wet to deep in notes.md");
+      await app.input.press("Enter");
+      await app.finished(30_000);
+      assert.match(await app.changes(), /2 changes in 1 file/);
     });
   },
 

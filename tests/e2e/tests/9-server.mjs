@@ -233,6 +233,9 @@ export const tests = {
       await writeFile(more, "one older line\n\n\n\nanother old line\n");
       // The server reads the file when the page shows it.
       await app.openFile("more.md");
+      const warning = page.locator(".editor-view .hunk-kept", { hasText: "Accept replaces your lines" });
+      await warning.waitFor();
+      assert.match(await warning.getAttribute("title"), /one older line/);
       await app.showReview();
       await app.cards.getByText("conflicts with your edit").waitFor();
       await page.getByRole("button", { name: "Last task" }).click();
@@ -245,7 +248,10 @@ export const tests = {
   async "rejecting a change keeps the line that the user typed into it, and puts back the assistant's lines"({
     page,
     url,
+    expectErrors,
   }) {
+    // The browser styles what it inserts in the place of a marked text, and the page's policy prevents that.
+    expectErrors(/^(Failed to load resource|Applying inline style)/);
     const files = { "poem2.txt": "alpha one\nalpha two\nalpha three\nend\n" };
     await withServer({ origin: new URL(url).origin, files }, async (server) => {
       const app = await joinServer(page, url, server.url);

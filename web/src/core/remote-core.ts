@@ -142,7 +142,7 @@ export class RemoteCore extends RemoteSessions implements Own {
 
   /** Reads the conversation and follows its events, until the page leaves. Reads it again when a lost server is back. */
   async #follow(): Promise<void> {
-    this.link.onLoss = () => this.#stream.abort();
+    [this.link.session, this.link.onLoss] = [this.session, () => this.#stream.abort()];
     const timer = setInterval(() => {
       if (!this.#isSending) void this.#flush();
     }, 16);

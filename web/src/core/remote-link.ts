@@ -14,6 +14,8 @@ const AGAIN_MS = 1_000;
 
 export class RemoteLink {
   state: Link = "";
+  /** The id of the joined session. */
+  session = "";
   /** Called when the server stops to answer, also to a request of the user. */
   onLoss: () => void = () => undefined;
 
@@ -22,6 +24,7 @@ export class RemoteLink {
     try {
       const response = await fetch(url, init);
       if (response.status === 401) this.note("refused");
+      else if (response.status === 404 && this.#isAboutSession(url, init)) this.note("gone");
       else if (UNREACHED.has(response.status)) this.note("lost");
       return response;
     } catch (error) {
@@ -29,6 +32,13 @@ export class RemoteLink {
       throw error;
     }
   };
+
+  /** Whether a request needs nothing but the joined session. */
+  #isAboutSession(url: string, { body }: RequestInit): boolean {
+    if (this.session === "") return false;
+    const isRun = url.endsWith("/api/agent/run") && typeof body === "string" && body.includes(`"${this.session}"`);
+    return isRun || url.endsWith(`/sessions/${this.session}`);
+  }
 
   note(state: Link): void {
     if (state === this.state) return;

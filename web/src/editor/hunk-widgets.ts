@@ -19,6 +19,9 @@ export interface HunkActions {
 
 export const hunkActions = Facet.define<HunkActions, HunkActions | null>({ combine: (given) => given[0] ?? null });
 
+/** The warning at a hunk on lines that another program, or the user, has changed since. */
+const REPLACES = "Accept replaces your lines";
+
 /** The bar above a hunk: its number, its size, Accept and Reject. */
 export class ControlsWidget extends WidgetType {
   constructor(
@@ -35,7 +38,7 @@ export class ControlsWidget extends WidgetType {
 
   get #signature(): string {
     const { hunk, number, total } = this;
-    return [number, total, hunkSummary(hunk), hunk.keptByUser].join();
+    return [number, total, hunkSummary(hunk), hunk.keptByUser, hunk.yours].join();
   }
 
   override get estimatedHeight(): number {
@@ -71,7 +74,9 @@ export class ControlsWidget extends WidgetType {
     setText(bar, ".hunk-label", `Change ${number} of ${total}`);
     setText(bar, ".plus", `+${countLines(hunk, "added")}`);
     setText(bar, ".minus", `−${countLines(hunk, "removed")}`);
-    setText(bar, ".hunk-kept", hunk.keptByUser ? "you edited this" : "");
+    const replaced = (hunk.yours ?? []).map((line) => withoutBreak(line)).join("\n");
+    setText(bar, ".hunk-kept", hunk.contested ? REPLACES : hunk.keptByUser ? "you edited this" : "");
+    bar.querySelector(".hunk-kept")?.setAttribute("title", hunk.contested ? `${REPLACES}:\n${reveal(replaced)}` : "");
     bar.querySelector(".accept")?.setAttribute("aria-label", `Accept ${name}`);
     bar.querySelector(".reject")?.setAttribute("aria-label", `Reject ${name}`);
   }

@@ -8,12 +8,13 @@ import type { Entry, ToolEntry } from "../chat-state.js";
 import { plural, signed } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
 import { forgottenProvider, serverOf } from "../settings.js";
-import { chat, conversation, dialog, opening, project, runTimes, session, settings, totals } from "../store.js";
+import { chat, conversation, dialog, opening, pane, project, runTimes, session, settings, totals } from "../store.js";
 import { Composer } from "./composer.js";
 import { EntryView } from "./entries.js";
 import { examples } from "./examples.js";
 import { showReview } from "./focus.js";
 import { Icon } from "./icons.js";
+import { ArchivedNote } from "./link-note.js";
 import { QueueList } from "./queue-list.js";
 import { ToolGroup } from "./tool-row.js";
 import { ToolButton } from "./top-bar.js";
@@ -30,6 +31,7 @@ export function ChatPane() {
       <Transcript />
       <PendingBar />
       <QueueList />
+      <ArchivedNote />
       <Composer />
     </aside>
   );
@@ -114,6 +116,8 @@ function Transcript() {
   const sent = useRef(0);
   const { entries, waiting } = chat.value;
   const shown = conversation.value;
+  // A pane that a phone did not show had no height to scroll.
+  const now = pane.value;
   useEffect(() => {
     atEnd.current = true;
   }, [shown]);
@@ -129,7 +133,7 @@ function Transcript() {
       node.scrollTop = node.scrollHeight;
     });
     return () => cancelAnimationFrame(frame);
-  }, [entries, waiting]);
+  }, [entries, waiting, now]);
   return (
     <div
       class="transcript"

@@ -1,5 +1,6 @@
 /** Lists the conversations of the project, finds text in them, and renames them. */
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { allChats, chatTitle, foundIn, openChat, renameChat } from "../actions/conversations.js";
 import { plural } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
@@ -87,6 +88,9 @@ export function ConversationsDialog() {
 /** A field for another title. */
 export function Rename({ title, onDone }: { title: string; onDone: (next: string | null) => void }) {
   const name = useSignal(title);
+  const field = useRef<HTMLInputElement>(null);
+  // The browser obeys `autofocus` only while it loads the page or opens the dialog.
+  useEffect(() => field.current?.select(), []);
   return (
     <form
       class="conversation-open"
@@ -98,8 +102,7 @@ export function Rename({ title, onDone }: { title: string; onDone: (next: string
       <input
         class="find-input"
         type="text"
-        // biome-ignore lint/a11y/noAutofocus: the user pressed the button to write here.
-        autoFocus
+        ref={field}
         aria-label="Title"
         value={name.value}
         onInput={(event) => {

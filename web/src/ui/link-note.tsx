@@ -1,9 +1,9 @@
 /** Says above the panes that the server does not answer, and what becomes of typed text. */
 import { downloadUnsent } from "../actions/link.js";
-import { newConversation } from "../actions/sessions.js";
+import { changeSession, newConversation } from "../actions/sessions.js";
 import type { Link } from "../engine.js";
 import { plural } from "../hunk-text.js";
-import { link, unsaved } from "../store.js";
+import { link, notify, session, unsaved } from "../store.js";
 
 const WORDS: Readonly<Record<Link, string>> = {
   "": "",
@@ -33,6 +33,24 @@ export function LinkNote() {
           New conversation
         </button>
       )}
+    </section>
+  );
+}
+
+/** Says above the message box that an archived conversation takes no task, and makes it active again. */
+export function ArchivedNote() {
+  const info = session.value;
+  if (!info?.archived) return null;
+  const activate = async (): Promise<void> => {
+    const problem = await changeSession(info.id, { archived: false });
+    if (problem !== null) notify(problem, { level: "error" });
+  };
+  return (
+    <section class="link-note" aria-label="Archived conversation">
+      <span>This conversation is archived, and takes no task.</span>
+      <button class="button small" type="button" onClick={() => void activate()}>
+        Make it active
+      </button>
     </section>
   );
 }
