@@ -1,4 +1,4 @@
-/** What the page does when its server stops to answer, and when it answers again. */
+/** Tells that the server does not answer, keeps the typed text, and joins the server again. */
 import type { Engine, Link } from "../engine.js";
 import { download } from "../folder.js";
 import { editor, engineOrNull, isCutOff, link, notify, spoken, spokenUrgent, unsaved } from "../store.js";

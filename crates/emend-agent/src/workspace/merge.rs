@@ -3,20 +3,22 @@
 use emend_edit::diff::{RegionKind, compare3};
 use emend_edit::text::{first_eol, split_lines};
 
-/// Returns the lines of both sides, if one of them has only inserted lines after those of `before`: no line of one side is
-/// then in the way of the other. Inserted lines that both sides have are not repeated.
-fn with_insertions<'a>(before: &[&str], our: &[&'a str], their: &[&'a str]) -> Option<Vec<&'a str>> {
+/// Returns the lines of a conflict: those of `our` side, unless one side has only inserted lines after those of `before`. No line
+/// of one side is then in the way of the other, so both stay. Inserted lines that both sides have are not repeated.
+fn resolved<'a, 'b>(before: &[&str], our: &'a [&'b str], their: &'a [&'b str]) -> (&'a [&'b str], &'a [&'b str]) {
     // The last line of a text may lack its line ending.
-    let is_same = |a: &str, b: &str| a.trim_end_matches(['\n', '\r']) == b.trim_end_matches(['\n', '\r']);
-    let is_kept = |side: &[&str]| side.len() >= before.len() && side.iter().zip(before).all(|(a, b)| is_same(a, b));
-    let has = |lines: &[&str], part: &[&str]| lines.windows(part.len().max(1)).any(|found| found == part);
-    let n = before.len();
-    match (is_kept(our), is_kept(their)) {
-        (true, true) if has(&their[n..], &our[n..]) => Some(their.to_vec()),
-        (true, true) if has(&our[n..], &their[n..]) => None,
-        (true, _) => Some([their, &our[n..]].concat()),
-        (false, true) => Some([our, &their[n..]].concat()),
-        (false, false) => None,
+    let is_same = |(a, b): (&&str, &&str)| a.trim_end_matches(['\n', '\r']) == b.trim_end_matches(['\n', '\r']);
+    let inserted = |side: &'a [&'b str]| {
+        let is_kept = side.len() >= before.len() && side.iter().zip(before).all(is_same);
+        is_kept.then(|| &side[before.len()..])
+    };
+    let has = |lines: &[&str], part: &[&str]| (0..lines.len()).any(|at| lines[at..].starts_with(part));
+    match (inserted(our), inserted(their)) {
+        (Some(ours), Some(theirs)) if has(theirs, ours) => (their, &[]),
+        (Some(ours), Some(theirs)) if has(ours, theirs) => (our, &[]),
+        (Some(ours), _) => (their, ours),
+        (None, Some(theirs)) => (our, theirs),
+        (None, None) => (our, &[]),
     }
 }
 
@@ -31,18 +33,14 @@ pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
     let mut merged = String::with_capacity(ours.len().max(theirs.len()));
     for region in compare3(base, ours, theirs) {
         let (before, our, their) = (&base_lines[region.base], &our_lines[region.ours], &their_lines[region.theirs]);
-        let both;
-        let lines = match region.kind {
-            RegionKind::Theirs => their,
-            RegionKind::Conflict => {
-                both = with_insertions(before, our, their);
-                both.as_deref().unwrap_or(our)
-            }
-            _ => our,
+        let (lines, more) = match region.kind {
+            RegionKind::Theirs => (their, &[][..]),
+            RegionKind::Conflict => resolved(before, our, their),
+            _ => (our, &[][..]),
         };
         let is_by_line =
             region.kind == RegionKind::Conflict && before.len() == our.len() && before.len() == their.len();
-        for (at, line) in lines.iter().enumerate() {
+        for (at, line) in lines.iter().chain(more).enumerate() {
             let line = if is_by_line && *line == before[at] { &their[at] } else { line };
             if !merged.is_empty() && !merged.ends_with(['\n', '\r']) {
                 merged.push_str(eol);

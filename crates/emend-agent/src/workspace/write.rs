@@ -15,9 +15,9 @@ use super::steps::Step;
 use crate::environment::EntryKind;
 use crate::environment::{Access, EnvError, FileChange, FilePath};
 
-/// Number of times that an edit of the user begins anew because another program has written to the file meanwhile. In a
-/// browser none does.
-const RACES_MAX: usize = if cfg!(target_family = "wasm") { 0 } else { 3 };
+/// Number of times that an edit of the user begins anew because another program has written to the file meanwhile.
+#[cfg(not(target_family = "wasm"))]
+const RACES_MAX: usize = 3;
 
 /// The new text of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -269,6 +269,7 @@ impl Workspace {
         if self.canvas.path().as_ref() == Some(&file) {
             self.canvas.take_back();
         }
+        #[cfg(not(target_family = "wasm"))]
         for _ in 0..RACES_MAX {
             match self.edit_as_user(&file, text, base).await {
                 // Another program has written to the file at this moment: the edit is merged with its text, too.
@@ -276,7 +277,8 @@ impl Workspace {
                 done => return done.map(|()| file),
             }
         }
-        self.edit_as_user(&file, text, base).await.map(|()| file)
+        self.edit_as_user(&file, text, base).await?;
+        Ok(file)
     }
 
     async fn edit_as_user(

@@ -27,6 +27,9 @@ impl<'a> Alarm<'a> {
         if self.sleep.as_mut().poll(context).is_pending() {
             return false;
         }
+        if cfg!(target_family = "wasm") {
+            return true;
+        }
         let (waited_ms, is_open) = self.core.approvals.waited(self.core.clock.now_ms());
         let more_ms = waited_ms.saturating_sub(self.n_extended_ms);
         // The rest of a look beyond the answer is taken off the next extension.

@@ -125,7 +125,8 @@ async fn ask(
     // Readers of the events get the request before its answer is awaited.
     core.emitter.yield_to_readers().await;
     let answer = match &config.approver {
-        Some(approver) if approver.stops_the_clock() => {
+        // Only terminals stop it, which keeps the modules for browsers small.
+        Some(approver) if cfg!(not(target_family = "wasm")) && approver.stops_the_clock() => {
             approvals.begin_wait(core.clock.now_ms());
             let answer = unless_cancelled(approver.approve(&request), cancel).await;
             approvals.end_wait(core.clock.now_ms());
