@@ -9,11 +9,6 @@ use crate::service::records::{EventRecord, JobRecord, SessionRecord};
 /// A part of the content. Sessions come before jobs, and jobs before events.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-// The records are smaller where pointers have 32 bits.
-#[cfg_attr(
-    not(target_family = "wasm"),
-    expect(clippy::large_enum_variant, reason = "parts are written and read one at a time")
-)]
 pub(super) enum Part {
     /// Numbers of the whole store.
     Counters {
