@@ -37,6 +37,8 @@ export const tests = {
       await app.row("src/three.txt").waitFor();
       assert.ok(existsSync(join(folder, "src/three.txt")));
 
+      // The new file takes the focus when it is open.
+      await page.waitForFunction(() => document.activeElement?.ariaLabel === "Text of src/three.txt");
       await app.row("src/parts").press("F2");
       const rename = page.getByRole("dialog", { name: /^Rename/ });
       await rename.getByRole("textbox").fill("src/pieces");

@@ -17,6 +17,35 @@ async function worked(server, title, instruction) {
 const row = (dialog, title) => dialog.getByRole("listitem").filter({ hasText: title });
 
 export const tests = {
+  async "a long title and a request for approval stay inside their borders"({ page, url }) {
+    const command = `ls ${"/a-long-folder".repeat(8)} | sort | uniq`;
+    const provider = await startProvider("sk-test", [{ name: "Bash", input: { command } }]);
+    await withServer({ origin: new URL(url).origin, provider }, async (server) => {
+      const title = "A long title of a conversation, which takes two lines if nothing cuts it";
+      await call(server.url, "POST", "/api/agent/sessions", { title });
+      const app = await joinServer(page, url, server.url);
+      await app.ask("list");
+      await page.getByRole("button", { name: "Refuse" }).waitFor();
+      for (const width of [1280, 800]) {
+        await page.setViewportSize({ width, height: 800 });
+        const outside = await page.evaluate(() => {
+          const parts = ".card > *, .card .button";
+          const isOutside = (part, box) => part.right > box.right + 1 || part.left < box.left - 1;
+          const found = [...document.querySelectorAll(parts)].filter((part) => {
+            const box = part.closest(".card");
+            return isOutside(part.getBoundingClientRect(), box.getBoundingClientRect());
+          });
+          const select = document.querySelector("button.chat-select");
+          const lines = select.scrollHeight > select.clientHeight + 4 ? [select] : [];
+          return [...found, ...lines].map((part) => part.textContent);
+        });
+        assert.deepEqual(outside, [], `at ${width}`);
+      }
+      await page.getByRole("button", { name: "Stop" }).click();
+    });
+    await provider.close();
+  },
+
   async "a limit below zero is refused at its field"({ page, url }) {
     await withServer({ origin: new URL(url).origin }, async (server) => {
       await joinServer(page, url, server.url);
