@@ -39,11 +39,14 @@ REFUSED = {
     "CanvasReadLines": "either lines or a section are named, and `end_line` is at least `start_line`",
     "CreateSession": "the host knows the names of the models",
     "Decide": "exactly one of five fields chooses the hunks",
+    "ListFiles": "a glob has a grammar of its own",
     "ListSessions": "`after` is the opaque `next` of the page before",
     "PreviewDecision": "as Decide",
     "Rewind": "`conversation` or `files` is true",
     "RollBack": "`hunk_ids` is empty for `hard_all`",
+    "SearchFiles": "a glob has a grammar of its own, and a query has 1 to 64 words",
     "Split": "`line` is between two changed lines of the hunk",
+    "UpdateSession": "the host knows the names of the models, and whether it has a second one",
 }
 # A number that is not that of a kept event is answered with 410, so that the client reads the state again. That holds for a
 # number that is too large, which matches the schema, and for a malformed one, which does not.
@@ -196,6 +199,8 @@ def scenario(contract):
     for name in ["ListSessions", "AllEvents", "GetReview", "ListCheckpoints", "GetSettings"]:
         call(name)
     call("GetBuffer", query={"file_path": "notes.md"})
+    call("ListFiles", query={"glob": "*.md", "limit": 1})
+    call("SearchFiles", query={"query": "second"})
     call("UpdateSession", {"title": "changed"}, session_id=session_id)
     first = contract.job(session_id, RENAME)
     for name in ["JobEvents", "JobTrace"]:

@@ -69,7 +69,11 @@ fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
 fn query_parameters(info: &OperationInfo) -> impl Iterator<Item = Value> {
     info.query.iter().map(|(name, is_number, description)| {
         // Every other parameter chooses among the results of an operation.
-        let is_required = *name == "file_path" && matches!(info.operation, Operation::GetBuffer | Operation::Diff3);
+        let is_required = match info.operation {
+            Operation::GetBuffer | Operation::Diff3 => *name == "file_path",
+            Operation::SearchFiles => *name == "query",
+            _ => false,
+        };
         let schema = match (is_number, *name) {
             (true, "limit") => json!({ "type": "integer", "minimum": 1 }),
             (true, _) => json!({ "type": "integer", "minimum": 0 }),

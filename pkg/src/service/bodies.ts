@@ -1249,7 +1249,7 @@ export interface UpdateSession {
 export interface UserEditRequest {
   /** Whether a file in a directory `.git` may be edited. Git runs programs that such files name. */
   allow_git?: boolean | undefined;
-  /** Text that the user edited. Edits of the agent since then are merged. Absent: the present text. */
+  /** Text that the user edited. Edits since then are merged: lines that were added stay, also at the same place, and a line that was changed twice gets this text. Absent: the present text. */
   base?: string | null | undefined;
   /** New text; null deletes the file. */
   content: string | null;
@@ -1336,13 +1336,10 @@ export interface Operations {
     reply: FileList;
   };
   /** Searches paths and texts for words, best results first, as the tool `search_project` does. */
-  SearchFiles: {
-    input: { query?: string | undefined; glob?: string | undefined; limit?: number | undefined };
-    reply: SearchReply;
-  };
+  SearchFiles: { input: { query: string; glob?: string | undefined; limit?: number | undefined }; reply: SearchReply };
   /** Returns the text of a file: visible with pending edits, and on disk. */
   GetBuffer: { input: { file_path: string }; reply: Buffer };
-  /** Replaces the text of a file for the user. Pending edits of the agent since `base` are merged. */
+  /** Replaces the text of a file for the user. Edits since `base` are merged. */
   UserEdit: { input: { body: UserEditRequest }; reply: Buffer };
   /** Writes the files with unsaved edits to the disk, without pending edits of the agent. */
   Save: { input: { body?: SaveRequest | undefined }; reply: SaveReply };

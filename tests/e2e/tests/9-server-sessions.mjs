@@ -256,7 +256,7 @@ export const tests = {
         await queue.getByText("never").waitFor({ state: "detached" });
         await queue.getByRole("button", { name: "Edit: third" }).click();
         await queue.getByText("third").waitFor({ state: "detached" });
-        assert.equal(await app.input.inputValue(), "third");
+        await page.waitForFunction((box) => box.value === "third", await app.input.elementHandle());
         await page.getByRole("button", { name: "Queue", exact: true }).click();
         await queue.getByText("third").waitFor();
         assert.deepEqual(await texts(), ["second", "third"]);

@@ -15,7 +15,7 @@ pub(super) async fn list(inner: &Inner, request: &ApiRequest) -> ApiResult<FileL
     let limit = page_limit(request, PAGE, PAGE_MAX)?;
     let prefix = parameter(request, "prefix").unwrap_or_default();
     let after = parameter(request, "after").unwrap_or_default();
-    let found = tools::files(&inner.workspace, parameter(request, "glob")).await?;
+    let found = tools::files(&inner.workspace, glob(request)).await?;
     let is_wanted = |path: &str| path.starts_with(prefix) && path > after;
     let mut files: Vec<FileEntry> = found
         .into_iter()
@@ -29,11 +29,16 @@ pub(super) async fn list(inner: &Inner, request: &ApiRequest) -> ApiResult<FileL
     Ok(FileList { files, next })
 }
 
+/// Returns the glob of a request; none if it is empty, as an empty field of a form.
+fn glob(request: &ApiRequest) -> Option<&str> {
+    parameter(request, "glob").filter(|glob| !glob.is_empty())
+}
+
 pub(super) async fn search(inner: &Inner, request: &ApiRequest) -> ApiResult<Value> {
     let query = parameter(request, "query").unwrap_or_default();
     let limit = number(request, "limit")?.map(|_| page_limit(request, 1, u64::MAX)).transpose()?;
     let limits = inner.limits.of_project_tools();
-    let found = tools::search(&inner.workspace, limits, query, parameter(request, "glob"), limit).await?;
+    let found = tools::search(&inner.workspace, limits, query, glob(request), limit).await?;
     // A `SearchReply`: the tool makes its data with these fields.
     Ok(found.data)
 }

@@ -22,7 +22,7 @@ async fn list(bench: &Bench, query: &str) -> (Vec<String>, Value) {
 fn files_are_listed_by_prefix_and_glob_in_pages() {
     block_on(async {
         let bench = Bench::new(FILES);
-        let table: [(&str, &[&str], Value); 8] = [
+        let table: [(&str, &[&str], Value); 9] = [
             ("", &["4 a.md", "10 src/deep/x.rs", "10 src/lib.rs", "8 z.txt"], Value::Null),
             ("?prefix=src/", &["10 src/deep/x.rs", "10 src/lib.rs"], Value::Null),
             ("?prefix=src/&glob=lib.*", &["10 src/lib.rs"], Value::Null),
@@ -30,6 +30,7 @@ fn files_are_listed_by_prefix_and_glob_in_pages() {
             ("?glob=**/*.rs&limit=1&after=src/deep/x.rs", &["10 src/lib.rs"], Value::Null),
             ("?limit=3", &["4 a.md", "10 src/deep/x.rs", "10 src/lib.rs"], json!("src/lib.rs")),
             ("?limit=3&after=src/lib.rs", &["8 z.txt"], Value::Null),
+            ("?glob=&prefix=z", &["8 z.txt"], Value::Null),
             ("?prefix=none", &[], Value::Null),
         ];
         for (query, files, next) in table {
