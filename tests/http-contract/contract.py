@@ -171,7 +171,8 @@ class Contract:
         with self.server.client.get(address, params=query, stream=True, timeout=30) as response:
             lines = response.iter_lines(decode_unicode=True)
             data = (json.loads(line[6:]) for line in lines if line.startswith("data: "))
-            types = [message["type"] for message, _ in zip(data, range(2 if second else 1))]
+            # The numbers come first: after them, `zip` would wait for a third message, which is the next heartbeat.
+            types = [message["type"] for _, message in zip(range(2 if second else 1), data)]
             kind = response.headers["Content-Type"]
             is_right = types == ["attached", *([second] if second else [])]
             if response.status_code == 200 and kind == "text/event-stream" and is_right:
