@@ -278,7 +278,6 @@ fn the_checkpoint_of_a_purged_job_stays_and_can_be_rolled_back_to() {
 
 #[test]
 fn another_mode_ends_what_the_user_always_allows() {
-    covers("service.questions");
     block_on(async {
         let bench = Bench::new("//- a.md\none\n");
         let session = bench.session(json!({ "model": "script", "mode": "ask" })).await;
