@@ -109,7 +109,7 @@ impl Meter {
         is_new_task: bool,
     ) -> Result<(), Failure> {
         let (spent, budget) = self.of(project, settings, session.id()).await?;
-        if is_used_up(&spent, &budget) {
+        if budget.used_up(&spent).is_some() {
             return Err(used_up(&spent, &budget));
         }
         let mut state = self.state();
@@ -164,7 +164,8 @@ impl Meter {
     /// Returns the line about a budget that is used up.
     pub(crate) fn exhausted(&self) -> Option<String> {
         let state = self.state();
-        is_used_up(&state.kept.spent, &state.budget).then(|| used_up(&state.kept.spent, &state.budget).message)
+        let limit = state.budget.used_up(&state.kept.spent);
+        limit.map(|_| used_up(&state.kept.spent, &state.budget).message)
     }
 }
 
@@ -212,12 +213,6 @@ fn used(usage: &Usage, model: &str) -> Spent {
     }
 }
 
-fn is_used_up(spent: &Spent, budget: &Budget) -> bool {
-    (budget.tokens > 0 && spent.total_tokens >= budget.tokens)
-        || (budget.cost_usd > 0.0 && spent.cost_usd >= budget.cost_usd)
-        || (budget.duration_ms > 0 && spent.duration_ms >= budget.duration_ms)
-}
-
 fn used_up(spent: &Spent, budget: &Budget) -> Failure {
     let line = budget::line("used", spent, budget);
     let message = format!("the budget of the conversation is used up ({})", line.trim_end());
@@ -248,7 +243,7 @@ mod tests {
     fn what_is_left_is_a_limit_as_long_as_there_is_one() {
         let spent = Spent { total_tokens: 30, cost_usd: 0.25, duration_ms: 900, ..Spent::default() };
         let check = |budget: Budget, expected: Budget, is_over: bool| {
-            assert_eq!((left(&spent, &budget), is_used_up(&spent, &budget)), (expected, is_over), "{budget:?}");
+            assert_eq!((left(&spent, &budget), budget.used_up(&spent).is_some()), (expected, is_over), "{budget:?}");
         };
         let of = |tokens, cost_usd, duration_ms| Budget { tokens, cost_usd, duration_ms };
         check(of(0, 0.0, 0), of(0, 0.0, 0), false);

@@ -17,6 +17,21 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// Returns the name of a limit that is used up, if one is.
+    #[must_use]
+    pub fn used_up(&self, spent: &Spent) -> Option<&'static str> {
+        let over = |limit: u64, used: u64| limit > 0 && used >= limit;
+        if over(self.tokens, spent.total_tokens) {
+            Some("tokens")
+        } else if self.cost_usd > 0.0 && spent.cost_usd >= self.cost_usd {
+            Some("cost_usd")
+        } else if over(self.duration_ms, spent.duration_ms) {
+            Some("duration_ms")
+        } else {
+            None
+        }
+    }
+
     /// Returns the smaller one of each limit.
     #[must_use]
     pub fn within(&self, other: &Self) -> Self {

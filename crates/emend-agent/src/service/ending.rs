@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::api::ApiError;
 use super::changes::Changes;
-use super::idle::used_up;
 use super::records::{ErrorBody, JobRecord, JobStatus, SessionRecord};
 use super::time::Timestamp;
 use crate::error_code::Code;
@@ -18,7 +17,7 @@ pub(super) fn used_limit(session: &SessionRecord, job: &JobRecord) -> Option<(&'
     }
     let budgets = [(&session.job_budget, &job.usage), (&session.budget, &session.spent)];
     let (budget, limit) =
-        budgets.into_iter().find_map(|(budget, used)| used_up(budget, used).map(|limit| (budget, limit)))?;
+        budgets.into_iter().find_map(|(budget, used)| budget.used_up(used).map(|limit| (budget, limit)))?;
     Some((limit, serde_json::to_value(budget).unwrap_or_default()[limit].take()))
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::api::{ApiError, ApiResult};
 use super::inner::Inner;
-use super::records::{Budget, SessionRecord, SessionStatus, Spent};
+use super::records::{SessionRecord, SessionStatus};
 use crate::error_code::Code;
 
 /// Checks that a session is idle and may start a job.
@@ -24,23 +24,9 @@ pub(super) async fn check_can_start(inner: &Inner, session: &SessionRecord) -> A
         let message = "the session works on another job; wait for it, cancel it, or queue a follow-up";
         return Err(ApiError::new(Code::Busy, message).with_data(json!({ "job_id": job.job_id, "status": job.status })));
     }
-    if let Some(limit) = used_up(&session.budget, &session.spent) {
+    if let Some(limit) = session.budget.used_up(&session.spent) {
         let message = format!("the budget of the session is used up: {limit}; raise it to go on");
         return Err(ApiError::new(Code::LimitReached, message).with_data(json!({ "limit": limit })));
     }
     Ok(())
-}
-
-/// Returns the part of a budget that is used up.
-pub(super) fn used_up(budget: &Budget, spent: &Spent) -> Option<&'static str> {
-    let over = |limit: u64, used: u64| limit > 0 && used >= limit;
-    if over(budget.tokens, spent.total_tokens) {
-        Some("tokens")
-    } else if budget.cost_usd > 0.0 && spent.cost_usd >= budget.cost_usd {
-        Some("cost_usd")
-    } else if over(budget.duration_ms, spent.duration_ms) {
-        Some("duration_ms")
-    } else {
-        None
-    }
 }
