@@ -73,11 +73,44 @@ fn own_name() -> &'static str {
 }
 
 /// Returns whether the process that holds a lock is stopped, and so does not end its change.
+///
+/// The kernel knows the holder from the first moment on. The name in the file is that of the former holder until the new one
+/// has written its own.
 fn is_stopped(path: &Path) -> bool {
+    if let Some(pid) = holder_of(path) {
+        return is_process_stopped(&pid);
+    }
     let (own, holder) = (own_name(), fs::read_to_string(path).unwrap_or_default());
     let (Some((_, here)), Some((pid, there))) = (own.split_once(' '), holder.split_once(' ')) else { return false };
+    here == there && is_process_stopped(pid)
+}
+
+fn is_process_stopped(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    here == there && stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+}
+
+/// Returns the number of the process that has locked a file; `None` where the kernel does not tell.
+#[cfg(target_os = "linux")]
+fn holder_of(path: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = fs::metadata(path).ok()?;
+    let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
+    let file = format!("{major:02x}:{minor:02x}:{}", found.ino());
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    // `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; a process that waits has `->` after the first number.
+    let holder = |line: &str| {
+        let mut words = line.split_whitespace().skip(1);
+        let (kind, pid, place) = (words.next()?, words.nth(2)?, words.next()?);
+        (kind == "FLOCK" && place == file).then(|| pid.to_owned())
+    };
+    // A process of another container has no number here.
+    locks.lines().find_map(holder).filter(|pid| pid.parse::<u32>().is_ok_and(|pid| pid > 0))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn holder_of(_path: &Path) -> Option<String> {
+    None
 }
 
 impl Drop for ChangeLock {
@@ -107,9 +140,17 @@ impl StateDir {
         let mut file = open(&path).map_err(|error| failed(error.to_string()))?;
         loop {
             match file.try_lock() {
-                Ok(()) if is_same(&file, &path) => return named(file).map_err(|error| failed(error.to_string())),
-                // It was taken over meanwhile.
-                Ok(()) => file = open(&path).map_err(|error| failed(error.to_string()))?,
+                Ok(()) => {
+                    if is_same(&file, &path) {
+                        let lock = named(file).map_err(|error| failed(error.to_string()))?;
+                        // A process can stand still before it has written its name, too.
+                        if lock.is_current() {
+                            return Ok(lock);
+                        }
+                    }
+                    // It was taken over meanwhile.
+                    file = open(&path).map_err(|error| failed(error.to_string()))?;
+                }
                 Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
                     if looked.elapsed() > STALL {
                         looked = Instant::now();
@@ -222,19 +263,21 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_lock_of_a_stopped_process_is_taken_over() {
-        use std::process::Command;
+        use std::io::Read as _;
+        use std::process::{Command, Stdio};
 
         let around = TempDir::new().unwrap();
         let (home, root) = (around.path().join("home"), around.path().join("project"));
         fs::create_dir(&root).unwrap();
         let state = StateDir::open_as(&home, &root, true).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let held = runtime.block_on(state.change_lock()).unwrap();
+        drop(runtime.block_on(state.change_lock()).unwrap());
         let path = state.directory().join(CHANGES);
-        let mut other = Command::new("sleep").arg("60").spawn().unwrap();
-        // As if the other process had the lock.
-        let name = format!("{} {}", other.id(), own_name().split_once(' ').unwrap().1);
-        fs::write(&path, &name).unwrap();
+        // The other process has the lock and has not written its name: the file has that of this process, which runs.
+        let mut flock = Command::new("flock");
+        flock.arg("--no-fork").arg(&path).args(["sh", "-c", "echo; exec sleep 60"]);
+        let mut other = flock.stdout(Stdio::piped()).spawn().unwrap();
+        other.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let wait = || {
             runtime.block_on(async {
                 let taken = tokio::time::timeout(Duration::from_millis(2_500), state.change_lock()).await;
@@ -248,8 +291,6 @@ mod tests {
         other.wait().unwrap();
         assert!(stopped.unwrap().success() && !while_it_runs, "a living process keeps its lock");
         let taken = taken.expect("the lock of the stopped process");
-        assert!(taken.is_current() && !held.is_current());
-        drop(held);
         assert!(taken.is_current() && wait().is_none(), "the end of the old lock frees nothing");
         drop(taken);
         assert!(wait().unwrap().is_current());

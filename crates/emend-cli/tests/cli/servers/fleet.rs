@@ -90,30 +90,26 @@ impl<'a> Fleet<'a> {
 
     /// Sends a request to any server; `None` if it does not answer.
     pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
-        self.send_to(self.random.below(self.servers.len() as u64) as usize, method, path, body)
+        self.send_to(self.random.below(self.servers.len() as u64) as usize, method, path, body).ok()
     }
 
-    /// Sends a request to one server; `None` if it does not answer.
-    pub(super) fn send_to(&self, server: usize, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
+    /// Sends a request to one server; the reason if it does not answer.
+    pub(super) fn send_to(
+        &self,
+        server: usize,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> Result<(u16, Value), String> {
         let address = match self.servers[server].try_lock() {
             Ok(running) => running.address.clone(),
-            // It is being replaced.
-            Err(_) => return None,
+            Err(_) => return Err("the server is being replaced".to_owned()),
         };
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        let mut stream = TcpStream::connect(&address).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            body.len()
-        )
-        .ok()?;
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        Some((head.get(9..12)?.parse().ok()?, serde_json::from_str(body).ok()?))
+        exchange(&address, method, path, &body, &mut answer)
+            .map_err(|error| format!("{method} {path}: {error} after {answer:?}"))?;
+        read_reply(&answer).ok_or_else(|| format!("{method} {path}: {answer:?} is not a reply"))
     }
 
     /// Sends a request until a server answers it. Repeats are harmless for reads only.
@@ -126,6 +122,24 @@ impl<'a> Fleet<'a> {
             }
         }
     }
+}
+
+/// Sends one request on a connection of its own, and reads until the server closes it.
+fn exchange(address: &str, method: &str, path: &str, body: &str, answer: &mut String) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )?;
+    stream.read_to_string(answer).map(drop)
+}
+
+fn read_reply(answer: &str) -> Option<(u16, Value)> {
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.get(9..12)?.parse().ok()?, serde_json::from_str(body).ok()?))
 }
 
 /// Starts a server, again and again while the database does not answer, as a supervisor of services does.
