@@ -93,8 +93,6 @@ const STEPS: [Step; 34] = [
     // A step of its own: other lanes need the program, and not the outcome of its tests.
     step("native-build", Depth::Fast, Lane::Native, native::build),
     after(&["native-build"], step("native", Depth::Fast, Lane::Native, native::run)),
-    step("clippy", Depth::Usual, Lane::Native, lint::clippy),
-    step("docs", Depth::Usual, Lane::Native, lint::docs),
     after(&[SETUP], step("http", Depth::Usual, Lane::Native, http::native)),
     after(&["native", "http"], step("conformance", Depth::Usual, Lane::Native, conformance::run)),
     after(&[SETUP], step("clippy-wasm", Depth::Usual, Lane::Browser, lint::clippy_wasm)),
@@ -104,6 +102,9 @@ const STEPS: [Step; 34] = [
     // A driver gives up on a page that does not answer for a while, so the large builds are over before.
     after(&[SETUP, "native-build", "wasm"], step("browser", Depth::Usual, Lane::Browser, browser::run)),
     after(&[SETUP], step("http-page", Depth::Usual, Lane::Browser, http::page)),
+    // Beside the native tests, which wait for a large part of their time.
+    after(&["native-build"], step("clippy", Depth::Usual, Lane::Browser, lint::clippy)),
+    after(&["native-build"], step("docs", Depth::Usual, Lane::Browser, lint::docs)),
     after(&["native", "browser"], step("same-tests", Depth::Usual, Lane::Browser, browser::same_tests)),
     after(&[SETUP], step("package", Depth::Usual, Lane::Package, node::package)),
     after(&[SETUP], step("bundlers", Depth::Usual, Lane::Package, node::bundlers)),
