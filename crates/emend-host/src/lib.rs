@@ -5,6 +5,7 @@
 
 mod clock;
 mod commit;
+mod file_lock;
 mod files;
 mod git;
 mod git_config;

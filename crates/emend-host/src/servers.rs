@@ -6,13 +6,11 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 use emend_agent::environment::EnvError;
-use emend_llm::Clock as _;
 
-use crate::clock::SystemClock;
 use crate::commit::{self, CommitError};
+use crate::file_lock::{self, LockedFile, is_same};
 use crate::local::LocalEnvironment;
 use crate::state::{StateDir, StateError, create_private, failed};
 
@@ -24,15 +22,6 @@ const SERVERS: &str = "servers";
 
 /// The most servers of one project on one computer.
 const SERVERS_MAX: u32 = 256;
-
-/// Time to wait for a server that changes files.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Time between two tries in milliseconds. Servers also take turns in the database, so a second try is rare.
-const STEP_MS: u64 = 2;
-
-/// Time to wait for a server that changes files before a look whether its process stands still.
-const STALL: Duration = Duration::from_millis(500);
 
 /// The right of one server to change the files of a project and the shared documents, until it is dropped.
 #[derive(Debug)]
@@ -47,19 +36,6 @@ impl ChangeLock {
     pub fn is_current(&self) -> bool {
         is_same(&self.file, &self.path)
     }
-}
-
-#[cfg(unix)]
-fn is_same(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let (Ok(own), Ok(there)) = (file.metadata(), fs::metadata(path)) else { return false };
-    (own.dev(), own.ino()) == (there.dev(), there.ino())
-}
-
-/// No lock is taken over where processes cannot be looked at.
-#[cfg(not(unix))]
-fn is_same(_file: &File, _path: &Path) -> bool {
-    true
 }
 
 /// Returns this process as it is written into its lock: its number, and where that number is valid.
@@ -77,40 +53,11 @@ fn own_name() -> &'static str {
 /// The kernel knows the holder from the first moment on. The name in the file is that of the former holder until the new one
 /// has written its own.
 fn is_stopped(path: &Path) -> bool {
-    if let Some(pid) = holder_of(path) {
-        return is_process_stopped(&pid);
-    }
-    let (own, holder) = (own_name(), fs::read_to_string(path).unwrap_or_default());
-    let (Some((_, here)), Some((pid, there))) = (own.split_once(' '), holder.split_once(' ')) else { return false };
-    here == there && is_process_stopped(pid)
-}
-
-fn is_process_stopped(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
-}
-
-/// Returns the number of the process that has locked a file; `None` where the kernel does not tell.
-#[cfg(target_os = "linux")]
-fn holder_of(path: &Path) -> Option<String> {
-    use std::os::unix::fs::MetadataExt as _;
-    let found = fs::metadata(path).ok()?;
-    let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
-    let file = format!("{major:02x}:{minor:02x}:{}", found.ino());
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    // `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; a process that waits has `->` after the first number.
-    let holder = |line: &str| {
-        let mut words = line.split_whitespace().skip(1);
-        let (kind, pid, place) = (words.next()?, words.nth(2)?, words.next()?);
-        (kind == "FLOCK" && place == file).then(|| pid.to_owned())
-    };
-    // A process of another container has no number here.
-    locks.lines().find_map(holder).filter(|pid| pid.parse::<u32>().is_ok_and(|pid| pid > 0))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn holder_of(_path: &Path) -> Option<String> {
-    None
+    file_lock::is_holder_stopped(path).unwrap_or_else(|| {
+        let (own, holder) = (own_name(), fs::read_to_string(path).unwrap_or_default());
+        let (Some((_, here)), Some((pid, there))) = (own.split_once(' '), holder.split_once(' ')) else { return false };
+        here == there && file_lock::is_process_stopped(pid)
+    })
 }
 
 impl Drop for ChangeLock {
@@ -129,47 +76,16 @@ impl StateDir {
     /// The lock could not be taken within a minute.
     pub async fn change_lock(&self) -> Result<ChangeLock, EnvError> {
         let path = self.directory().join(CHANGES);
-        let failed = |reason: String| EnvError::Io { path: path.display().to_string(), reason };
+        let failed = |error: io::Error| EnvError::Io { path: path.display().to_string(), reason: error.to_string() };
         let open = |path: &Path| File::options().create(true).truncate(false).write(true).open(path);
-        let named = |file: File| {
-            let lock = ChangeLock { file, path: path.clone() };
-            let written = lock.file.set_len(0).and_then(|()| (&lock.file).write_all(own_name().as_bytes()));
-            written.map(|()| lock)
-        };
-        let (begun, mut looked) = (Instant::now(), Instant::now());
-        let mut file = open(&path).map_err(|error| failed(error.to_string()))?;
+        let wanted = LockedFile { path: &path, open, replace: |_, _| Ok(()), is_stopped };
         loop {
-            match file.try_lock() {
-                Ok(()) => {
-                    if is_same(&file, &path) {
-                        let lock = named(file).map_err(|error| failed(error.to_string()))?;
-                        // A process can stand still before it has written its name, too.
-                        if lock.is_current() {
-                            return Ok(lock);
-                        }
-                    }
-                    // It was taken over meanwhile.
-                    file = open(&path).map_err(|error| failed(error.to_string()))?;
-                }
-                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
-                    if looked.elapsed() > STALL {
-                        looked = Instant::now();
-                        if is_stopped(&path) {
-                            // Others wait for a file with this name: it is locked before they see it.
-                            let new = path.with_extension(format!("lock.{}", std::process::id()));
-                            let taken = open(&new).and_then(|file| {
-                                file.lock()?;
-                                fs::rename(&new, &path)?;
-                                Ok(file)
-                            });
-                            file = taken.map_err(|error| failed(error.to_string()))?;
-                            return named(file).map_err(|error| failed(error.to_string()));
-                        }
-                        file = open(&path).map_err(|error| failed(error.to_string()))?;
-                    }
-                    SystemClock.sleep(STEP_MS).await;
-                }
-                Err(error) => return Err(failed(error.to_string())),
+            let mut file = wanted.lock().await.map_err(failed)?;
+            file.set_len(0).and_then(|()| file.write_all(own_name().as_bytes())).map_err(failed)?;
+            let lock = ChangeLock { file, path: path.clone() };
+            // A process can stand still before it has written its name, too.
+            if lock.is_current() {
+                return Ok(lock);
             }
         }
     }
@@ -263,8 +179,9 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_lock_of_a_stopped_process_is_taken_over() {
-        use std::io::Read as _;
-        use std::process::{Command, Stdio};
+        use std::time::Duration;
+
+        use crate::file_lock::holder::Holder;
 
         let around = TempDir::new().unwrap();
         let (home, root) = (around.path().join("home"), around.path().join("project"));
@@ -272,25 +189,18 @@ mod tests {
         let state = StateDir::open_as(&home, &root, true).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         drop(runtime.block_on(state.change_lock()).unwrap());
-        let path = state.directory().join(CHANGES);
-        // The other process has the lock and has not written its name: the file has that of this process, which runs.
-        let mut flock = Command::new("flock");
-        flock.arg("--no-fork").arg(&path).args(["sh", "-c", "echo; exec sleep 60"]);
-        let mut other = flock.stdout(Stdio::piped()).spawn().unwrap();
-        other.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        // The other process has not written its name: the file has that of this process, which runs.
+        let other = Holder::of(&state.directory().join(CHANGES));
         let wait = || {
             runtime.block_on(async {
                 let taken = tokio::time::timeout(Duration::from_millis(2_500), state.change_lock()).await;
                 taken.ok().map(Result::unwrap)
             })
         };
-        let while_it_runs = wait().is_some();
-        let stopped = Command::new("kill").args(["-STOP", &other.id().to_string()]).status();
-        let taken = wait();
-        other.kill().unwrap();
-        other.wait().unwrap();
-        assert!(stopped.unwrap().success() && !while_it_runs, "a living process keeps its lock");
-        let taken = taken.expect("the lock of the stopped process");
+        assert!(wait().is_none(), "a living process keeps its lock");
+        other.stop();
+        let taken = wait().expect("the lock of the stopped process");
+        drop(other);
         assert!(taken.is_current() && wait().is_none(), "the end of the old lock frees nothing");
         drop(taken);
         assert!(wait().unwrap().is_current());

@@ -12,6 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use emend_agent::store::{Store, StoreError, check_name};
 use emend_llm::BoxFuture;
 
+use crate::file_lock::{self, LockedFile};
+
 /// A store of sessions in a directory.
 #[derive(Debug)]
 pub struct FileStore {
@@ -39,10 +41,17 @@ impl FileStore {
         Ok(self.directory.join(format!("{name}{EXTENSION}")))
     }
 
-    fn append_now(&self, name: &str, lines: &str) -> Result<(), StoreError> {
+    async fn append_in_turn(&self, name: &str, lines: &str) -> Result<(), StoreError> {
         let path = self.path(name)?;
+        // Two processes must not both find the length that they know. A file system without locks is used without.
+        let wanted = LockedFile { path: &path, open, replace, is_stopped };
+        let file = match wanted.lock().await {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => open(&path),
+            locked => locked,
+        };
+        let mut file = file.map_err(failed(name))?;
         let mut lengths = self.lengths();
-        match append(&path, lines.as_bytes(), lengths.get(name).copied()).map_err(failed(name))? {
+        match append(&mut file, lines.as_bytes(), lengths.get(name).copied()).map_err(failed(name))? {
             Some(length) => drop(lengths.insert(name.to_owned(), length)),
             None => return Err(StoreError::Conflict { name: name.to_owned() }),
         }
@@ -88,22 +97,32 @@ fn failed(name: &str) -> impl FnOnce(io::Error) -> StoreError {
     |error| StoreError::Io { name, reason: error.to_string() }
 }
 
-/// Appends to a file that has the length `known`, if one is given. Returns the new length; `None` if the file has another one.
-/// If the write fails, the file is truncated to its former length.
-fn append(path: &Path, lines: &[u8], known: Option<u64>) -> io::Result<Option<u64>> {
+fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    // Until the file is closed: two processes must not both find the length that they know. A file system without locks is used
-    // without.
-    let _ = file.lock();
+    options.open(path)
+}
+
+/// Copies what a stopped process has written of a document.
+fn replace(path: &Path, mut new: &File) -> io::Result<()> {
+    io::copy(&mut File::open(path)?, &mut new)?;
+    new.sync_data()
+}
+
+fn is_stopped(path: &Path) -> bool {
+    file_lock::is_holder_stopped(path).unwrap_or(false)
+}
+
+/// Appends to a locked file that has the length `known`, if one is given. Returns the new length; `None` if the file has
+/// another one. If the write fails, the file is truncated to its former length.
+fn append(file: &mut File, lines: &[u8], known: Option<u64>) -> io::Result<Option<u64>> {
     let end = file.seek(SeekFrom::End(0))?;
     if known.is_some_and(|known| known != end) {
         return Ok(None);
     }
-    if let Err(error) = write_at_end(&mut file, end, lines) {
+    if let Err(error) = write_at_end(file, end, lines) {
         // The first failure is the one to report.
         let _ = file.set_len(end);
         return Err(error);
@@ -126,7 +145,7 @@ fn write_at_end(file: &mut File, end: u64, lines: &[u8]) -> io::Result<()> {
 
 impl Store for FileStore {
     fn append<'a>(&'a self, name: &'a str, lines: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async { self.append_now(name, lines) })
+        Box::pin(self.append_in_turn(name, lines))
     }
 
     fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
@@ -150,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    fn open() -> (TempDir, FileStore) {
+    fn opened() -> (TempDir, FileStore) {
         let around = TempDir::new().unwrap();
         let store = FileStore::open(&around.path().join("a/sessions")).unwrap();
         (around, store)
@@ -178,12 +197,12 @@ mod tests {
     #[test]
     fn files_and_memory_behave_the_same() {
         check(&MemStore::new());
-        check(&open().1);
+        check(&opened().1);
     }
 
     #[test]
     fn a_store_appends_only_to_what_it_knows() {
-        let (_around, store) = open();
+        let (_around, store) = opened();
         block_on(store.append("one", "first\n")).unwrap();
         let other = FileStore::open(&store.directory).unwrap();
         block_on(other.load("one")).unwrap();
@@ -198,7 +217,7 @@ mod tests {
 
     #[test]
     fn another_process_finds_the_lines_after_an_incomplete_character() {
-        let (_around, store) = open();
+        let (_around, store) = opened();
         block_on(store.append("one", "first\n")).unwrap();
         fs::write(store.directory.join("one.jsonl"), b"first\n\xc3").unwrap();
         let again = FileStore::open(&store.directory).unwrap();
@@ -209,11 +228,43 @@ mod tests {
         assert_eq!(refused.code().as_str(), "io_error");
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_stopped_process_keeps_no_other_one_from_a_session() {
+        use std::io::Write as _;
+        use std::time::Duration;
+
+        use crate::file_lock::holder::Holder;
+
+        let (_around, store) = opened();
+        block_on(store.append("one", "first\n")).unwrap();
+        let path = store.directory.join("one.jsonl");
+        let mut late = OpenOptions::new().append(true).open(&path).unwrap();
+        let other = Holder::of(&path);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let append = |lines: &'static str| {
+            let appended =
+                async { tokio::time::timeout(Duration::from_millis(2_500), store.append("one", lines)).await };
+            runtime.block_on(appended).map_err(drop)
+        };
+        assert_eq!(append("second\n"), Err(()), "a living process keeps its lock");
+        // The process was stopped in the middle of a line, and goes on after others have appended.
+        late.write_all(b"la").unwrap();
+        other.stop();
+        block_on(store.load("one")).unwrap();
+        assert_eq!(append("second\n"), Ok(Ok(())));
+        drop(other);
+        late.write_all(b"te\n").unwrap();
+        assert_eq!(append("third\n"), Ok(Ok(())));
+        assert_eq!(block_on(store.load("one")).unwrap().unwrap(), "first\nla\nsecond\nthird\n");
+        assert_eq!(block_on(store.names()).unwrap(), ["one"]);
+    }
+
     #[cfg(unix)]
     #[test]
     fn other_users_cannot_read_the_sessions() {
         use std::os::unix::fs::PermissionsExt as _;
-        let (_around, store) = open();
+        let (_around, store) = opened();
         block_on(store.append("one", "first\n")).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&store.directory), mode(&store.directory.join("one.jsonl"))), (0o700, 0o600));
