@@ -203,6 +203,11 @@ mod tests {
         drop(other);
         assert!(taken.is_current() && wait().is_none(), "the end of the old lock frees nothing");
         drop(taken);
-        assert!(wait().unwrap().is_current());
+        let held = wait().unwrap();
+        assert!(held.is_current());
+        let new = around.path().join("new");
+        fs::write(&new, "").unwrap();
+        fs::rename(&new, state.directory().join(CHANGES)).unwrap();
+        assert!(!held.is_current(), "another process has taken it over");
     }
 }
