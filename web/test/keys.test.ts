@@ -30,3 +30,15 @@ test("characters that hide or turn text are shown by their number", () => {
   assert.equal(reveal("\u{e0041}"), "⟨U+E0041⟩");
   assert.equal(reveal("tab\tline\r\né 👩‍💻 עברית"), "tab\tline\r\né 👩‍💻 עברית");
 });
+
+test("a letter that looks like a Latin one shows its number in a Latin word", () => {
+  const rows: [string, string][] = [
+    ["p\u0430y.rs", "p\u0430⟨U+0430⟩y.rs"],
+    ["\u0421onfig", "\u0421⟨U+0421⟩onfig"],
+    ["src/r\u03bf\u03bft_key", "src/r\u03bf⟨U+03BF⟩\u03bf⟨U+03BF⟩t_key"],
+    // Words of one script, and letters that look like no Latin one.
+    ["\u0440\u0430\u0441\u0445\u043e\u0434 in EUR", "\u0440\u0430\u0441\u0445\u043e\u0434 in EUR"],
+    ["\u0394t = 3 \u03bcs, na\u00efve", "\u0394t = 3 \u03bcs, na\u00efve"],
+  ];
+  for (const [text, shown] of rows) assert.equal(reveal(text), shown, text);
+});
