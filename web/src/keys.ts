@@ -3,14 +3,57 @@
  *
  * On a Mac, Option with a letter types a character such as "∆". These keys are therefore matched by their place on the
  * keyboard (`event.code`) where the typed character is not a letter.
+ *
+ * The code names each action by its usual letter. Users can bind another letter to it.
  */
+
+import { signal } from "@preact/signals";
 
 export const isMac = /mac|iphone|ipad/i.test(globalThis.navigator?.platform ?? "");
 
 type Pressed = Pick<KeyboardEvent, "altKey" | "ctrlKey" | "metaKey" | "shiftKey" | "key" | "code">;
 
-/** Returns the lower-case letter of a key pressed with Alt alone, else null. */
+/** The actions whose letter users can change, by their usual letter. */
+export const ACTIONS = {
+  j: "Next change",
+  k: "Previous change",
+  y: "Accept",
+  n: "Reject",
+  u: "Undo the last decision",
+  c: "Add the selected lines to the message",
+  r: "Switch between review and editor",
+};
+
+export type Action = keyof typeof ACTIONS;
+
+/** The letter of each action. */
+export type Letters = Readonly<Record<Action, string>>;
+
+export const USUAL_LETTERS: Letters = { j: "j", k: "k", y: "y", n: "n", u: "u", c: "c", r: "r" };
+
+export const letters = signal(USUAL_LETTERS);
+
+/** Returns the usual letter of the action that a letter is bound to. A usual letter that is bound to nothing has none. */
+export function meantBy(letter: string): string | null {
+  const bound = Object.entries(letters.value).find(([, own]) => own === letter);
+  if (bound) return bound[0];
+  return Object.hasOwn(ACTIONS, letter) ? null : letter;
+}
+
+/** Returns the letters with another one for an action. An action that has this letter gets the former one. */
+export function rebound(all: Letters, action: Action, letter: string): Letters {
+  const moved = Object.entries(all).map(([name, own]) => [name, own === letter ? all[action] : own]);
+  return { ...Object.fromEntries(moved), [action]: letter } as Letters;
+}
+
+/** Returns the usual letter of the action that is bound to a key pressed with Alt alone, else null. */
 export function altLetter(event: Pressed & { getModifierState?(name: string): boolean }): string | null {
+  const letter = pressedLetter(event);
+  return letter === null ? null : meantBy(letter);
+}
+
+/** Returns the lower-case letter of a key pressed with Alt alone, else null. */
+function pressedLetter(event: Pressed & { getModifierState?(name: string): boolean }): string | null {
   if (!event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return null;
   // AltGr types characters.
   if (event.getModifierState?.("AltGraph")) return null;
@@ -18,9 +61,13 @@ export function altLetter(event: Pressed & { getModifierState?(name: string): bo
   return /^Key[A-Z]$/.test(event.code) ? event.code.slice(3).toLowerCase() : null;
 }
 
-/** Returns the name of keys such as "Ctrl+Shift+Z": "⌘⇧Z" on a Mac. */
+/** Returns the name of keys such as "Ctrl+Shift+Z": "⌘⇧Z" on a Mac. The letters of actions are those that the user has chosen. */
 export function keyName(keys: string, mac = isMac): string {
-  if (!mac) return keys;
-  const named = keys.replaceAll("Ctrl+", "⌘").replaceAll("Alt+", "⌥").replaceAll("Shift+", "⇧");
+  const own = keys.replace(/(?<=^|, |Alt\+)[A-Z](?=$|, )/g, (usual) => {
+    const letter = letters.value[usual.toLowerCase() as Action];
+    return letter?.toUpperCase() ?? usual;
+  });
+  if (!mac) return own;
+  const named = own.replaceAll("Ctrl+", "⌘").replaceAll("Alt+", "⌥").replaceAll("Shift+", "⇧");
   return named.replaceAll("Enter", "↩").replaceAll("Esc", "⎋");
 }

@@ -3,7 +3,8 @@ import { effect } from "@preact/signals";
 import { render } from "preact";
 import { start } from "./actions/project.js";
 import "./actions/connect-editor.js";
-import { loadTheme } from "./settings.js";
+import { letters } from "./keys.js";
+import { loadLetters, loadTheme } from "./settings.js";
 import { hasProject } from "./store.js";
 import "./styles/base.css";
 import "./styles/layout.css";
@@ -19,6 +20,7 @@ import { keepUnsent } from "./unsent.js";
 
 // Before the first paint, so that a dark page does not flash white.
 document.documentElement.dataset.theme = loadTheme();
+letters.value = loadLetters();
 
 /** Time in milliseconds after the opening of a project in which the parts that it needs have the connection for themselves. */
 const MARKDOWN_MS = 1_500;

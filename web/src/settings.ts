@@ -5,6 +5,7 @@
  * passed to the engine only.
  */
 import type { AgentOptions } from "emend";
+import { type Action, type Letters, USUAL_LETTERS } from "./keys.js";
 
 /** The model that an agent uses. */
 type Model = NonNullable<AgentOptions["model"]>;
@@ -106,6 +107,7 @@ export const DEFAULT_OPTIONS: Options = {
 const OPTIONS_KEY = "emend.options";
 const SETTINGS_KEY = "emend.settings";
 const THEME_KEY = "emend.theme";
+const LETTERS_KEY = "emend.keys";
 
 /** Loads the saved settings. Returns defaults if there are none or if the browser blocks storage. */
 export function loadSettings(): Settings {
@@ -226,6 +228,19 @@ function usableUrl(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Loads the letters of actions. Returns the usual ones if two actions have the same letter, or one has none. */
+export function loadLetters(): Letters {
+  const stored = parseObject(readItem(LETTERS_KEY));
+  const all = Object.keys(USUAL_LETTERS).map((action) => [action, stored[action] ?? action] as [Action, unknown]);
+  const isUsable = all.every(([, letter]) => /^[a-z]$/.test(String(letter)));
+  const isUnique = new Set(all.map(([, letter]) => letter)).size === all.length;
+  return isUsable && isUnique ? (Object.fromEntries(all) as Letters) : USUAL_LETTERS;
+}
+
+export function saveLetters(letters: Letters): void {
+  writeItem(LETTERS_KEY, JSON.stringify(letters));
 }
 
 export function loadTheme(): Theme {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { altLetter, keyName } from "../src/keys.js";
+import { altLetter, keyName, letters, meantBy, rebound, USUAL_LETTERS } from "../src/keys.js";
 import { reveal } from "../src/reveal.js";
 
 test("Alt with a letter is recognized where it types another character", () => {
@@ -22,6 +22,25 @@ test("keys have the names of the user's keyboard", () => {
   assert.equal(keyName("Ctrl+Shift+Z", true), "⌘⇧Z");
   assert.equal(keyName("Alt+J, Alt+K", true), "⌥J, ⌥K");
   assert.equal(keyName("Ctrl+Enter", false), "Ctrl+Enter");
+});
+
+test("a user's letter stands for the action in keys and names, and the former one for nothing", () => {
+  letters.value = rebound(USUAL_LETTERS, "y", "a");
+  try {
+    assert.deepEqual(
+      ["a", "y", "n", "Enter", "x"].map((key) => meantBy(key)),
+      ["y", null, "n", "Enter", "x"],
+    );
+    assert.equal(keyName("Alt+Y", false), "Alt+A");
+    assert.equal(keyName("Y, N", true), "A, N");
+    assert.equal(keyName("Ctrl+Y, Ctrl+Shift+N, F6", false), "Ctrl+Y, Ctrl+Shift+N, F6");
+    // A letter that another action has is exchanged.
+    const swapped = rebound(letters.value, "n", "a");
+    assert.deepEqual([swapped.n, swapped.y], ["a", "n"]);
+    assert.equal(new Set(Object.values(swapped)).size, Object.keys(swapped).length);
+  } finally {
+    letters.value = USUAL_LETTERS;
+  }
 });
 
 test("characters that hide or turn text are shown by their number", () => {

@@ -32,6 +32,46 @@ const focusIsOn = (page, selector) =>
   page.waitForFunction((wanted) => document.activeElement?.matches(wanted) === true, selector);
 
 export const tests = {
+  async "another letter for an action works in the editor and in the review, also after a reload"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait(PACKETS);
+    await app.openFile("src/catalog.ts");
+    await app.bars.first().waitFor();
+    const open = () => page.getByRole("button", { name: "Keyboard shortcuts" }).click();
+    await open();
+    const accept = page.getByRole("button", { name: "Letter of: Accept" });
+    await accept.click();
+    await page.keyboard.press("Escape");
+    assert.equal(await accept.textContent(), "Y", "Esc ends the choice and not the dialog");
+    await accept.click();
+    await page.keyboard.press("a");
+    assert.equal(await accept.textContent(), "A");
+    await page.locator(".keys kbd", { hasText: /^Alt\+A$/ }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Alt+r");
+    const cards = page.locator(".hunk-card");
+    await page.locator(".hunk-card button[title$='(A)']").first().waitFor();
+    const waiting = await cards.count();
+    const left = (count) => page.waitForFunction((n) => document.querySelectorAll(".hunk-card").length === n, count);
+    await cards.first().focus();
+    await page.keyboard.press("y");
+    await page.keyboard.press("a");
+    await left(waiting - 1);
+    await page.keyboard.press("Alt+r");
+    await app.editor.click();
+    await page.keyboard.press("Alt+j");
+    await page.keyboard.press("Alt+y");
+    await page.keyboard.press("Alt+a");
+    await page.keyboard.press("Alt+r");
+    await left(waiting - 2);
+    await page.reload();
+    await open();
+    assert.equal(await accept.textContent(), "A");
+    await page.getByRole("button", { name: "Use the usual letters" }).click();
+    assert.equal(await accept.textContent(), "Y");
+  },
+
   async "Ctrl+Z on the button of a change undoes the decision and leaves typed text alone"({ page, url }) {
     const app = await openApp(page, url);
     await app.chooseModel({ pace: "instant" });

@@ -1,7 +1,6 @@
 /** The dialogs, of which at most one is open. */
 
 import { dependentsText } from "../hunk-text.js";
-import { keyName } from "../keys.js";
 import { reveal } from "../reveal.js";
 import { type Dialog, dialog, project } from "../store.js";
 import { CheckpointsDialog } from "./checkpoints-dialog.js";
@@ -11,6 +10,7 @@ import { FindDialog } from "./find-dialog.js";
 import { GoBackDialog } from "./go-back-dialog.js";
 import { JoinDialog } from "./join-dialog.js";
 import { KeptDialog } from "./kept-dialog.js";
+import { KeysDialog } from "./keys-dialog.js";
 import { closeDialog, Modal } from "./modal.js";
 import { ModelDialog } from "./model-dialog.js";
 import { OptionsDialog } from "./options-dialog.js";
@@ -117,86 +117,6 @@ function DependentsDialog({
         </button>
         <button class="button primary" type="button" data-focus onClick={() => close("only")}>
           Reject only {several ? "these" : "this"}
-        </button>
-      </div>
-    </Modal>
-  );
-}
-
-const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
-  [
-    "In the editor",
-    [
-      ["Alt+J, Alt+K", "Next, previous change; continues in the next file"],
-      ["Alt+Y", "Accept the change at the cursor"],
-      ["Alt+N", "Reject the change at the cursor"],
-      ["Ctrl+Enter", "Accept all changes of the file"],
-      ["Esc", "Take the file back from the assistant"],
-      ["Ctrl+Z, Ctrl+Shift+Z", "Undo, redo your last step: typing or a decision"],
-      ["Alt+C", "Add the selected lines to the message"],
-      ["Ctrl+F", "Find and replace"],
-      ["Tab", "Next button; Ctrl+] indents"],
-    ],
-  ],
-  [
-    "In the files",
-    [
-      ["F2", "Rename the file or folder"],
-      ["Delete", "Delete the file or folder"],
-    ],
-  ],
-  [
-    "In the message box",
-    [
-      ["Enter", "Send; during a task, add to it"],
-      ["Alt+Enter", "Queue for after the task"],
-      ["@", "Complete the name of a file"],
-    ],
-  ],
-  [
-    "In the review",
-    [
-      ["J, K", "Next, previous change"],
-      ["Y, N", "Accept, reject"],
-      ["U", "Undo the last decision"],
-      ["Enter", "Open the change in the editor"],
-    ],
-  ],
-  [
-    "Anywhere",
-    [
-      ["Ctrl+S", "Save all accepted text"],
-      ["Ctrl+P", "Open a file by a part of its name"],
-      ["Ctrl+Shift+F", "Find a text in all files"],
-      ["F6, Shift+F6", "Next, previous part of the page"],
-      ["Alt+R", "Switch between review and editor"],
-    ],
-  ],
-];
-
-function KeysDialog() {
-  return (
-    <Modal title="Keyboard shortcuts" onCancel={closeDialog}>
-      <div class="keys">
-        {KEYS.map(([title, rows]) => (
-          <section key={title}>
-            <h3>{title}</h3>
-            <dl>
-              {rows.map(([keys, meaning]) => (
-                <div key={keys}>
-                  <dt>
-                    <kbd>{keyName(keys)}</kbd>
-                  </dt>
-                  <dd>{meaning}</dd>
-                </div>
-              ))}
-            </dl>
-          </section>
-        ))}
-      </div>
-      <div class="modal-foot">
-        <button class="button" type="button" data-focus onClick={closeDialog}>
-          Close
         </button>
       </div>
     </Modal>

@@ -8,6 +8,7 @@ import { type Coloured, type Colourer, segments } from "../editor/colours.js";
 import type { Decision } from "../editor/handle.js";
 import type { Hunk } from "../engine.js";
 import { countLines, hunkSummary, linesPhrase, signed, tightSpans, withoutBreak } from "../hunk-text.js";
+import { keyName } from "../keys.js";
 import { userLines } from "../kept.js";
 import { reveal } from "../reveal.js";
 import { additions, options } from "../store.js";
@@ -297,7 +298,7 @@ function DecideButton({ kind, name, hunk, onDecide }: DecideProps) {
       class={`hunk-button ${kind}`}
       type="button"
       aria-label={`${text} ${name}`}
-      title={`${text} (${kind === "accept" ? "Y" : "N"})`}
+      title={`${text} (${keyName(kind === "accept" ? "Y" : "N")})`}
       onClick={onClick}
     >
       {text}

@@ -3,6 +3,7 @@ import { openFile } from "../actions/edit.js";
 import { decide, undoDecision } from "../actions/review.js";
 import type { Decision } from "../editor/handle.js";
 import { pendingHunks } from "../hunk-text.js";
+import { meantBy } from "../keys.js";
 import { waiting } from "../store.js";
 
 /** Carries out a decision, then focuses the card that takes the place of this one. */
@@ -65,7 +66,7 @@ export function onListKey(event: KeyboardEvent): void {
   const card = (event.target as HTMLElement).closest<HTMLElement>(".hunk-card");
   const { hunk: id, path } = card?.dataset ?? {};
   const onCard = event.target === card;
-  const key = (onCard && ARROWS[event.key]) || event.key;
+  const key = (onCard && ARROWS[event.key]) || meantBy(event.key) || "";
   if (event.key === "Enter" && onCard && path) void openFile(path, id);
   else if (["j", "k", "y", "n", "u"].includes(key)) {
     // A key that is held down is not collected: it would go on after it is released.
