@@ -42,6 +42,38 @@ async function withProvider(page, url, replies, work) {
 }
 
 export const tests = {
+  async "a conversation that is scrolled up stays there and leads back to its end"({ page, url }) {
+    const long = Array.from({ length: 80 }, (_, at) => `Line ${at}\n\n`).join("");
+    const held = heldReply("The last words.");
+    await withProvider(page, url, [long, held.promise, "Yes."], async (app) => {
+      const distance = () => app.transcript.evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight);
+      const latest = page.getByRole("button", { name: "Latest" });
+      await app.askAndWait("first");
+      assert.equal(await latest.count(), 0);
+      await app.ask("second");
+      await page.waitForFunction(() => document.querySelector(".transcript").scrollTop > 0);
+      await app.transcript.hover();
+      await page.mouse.wheel(0, -600);
+      await latest.waitFor();
+      const before = await distance();
+      held.release();
+      await app.finished();
+      assert.ok((await distance()) >= before, "the view stays while the assistant writes");
+      await latest.click();
+      await latest.waitFor({ state: "detached" });
+      await page.waitForFunction(() => {
+        const node = document.querySelector(".transcript");
+        return node.scrollHeight - node.scrollTop - node.clientHeight < 2;
+      });
+      assert.equal(await page.evaluate(() => document.activeElement.className), "transcript");
+      // An own message is shown.
+      await page.mouse.wheel(0, -600);
+      await latest.waitFor();
+      await app.askAndWait("third");
+      await latest.waitFor({ state: "detached" });
+    });
+  },
+
   async "an answer is shown as Markdown, with copy buttons, and nothing of it is HTML or a link"({ page, url }) {
     await withProvider(page, url, [ANSWER], async (app) => {
       await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);

@@ -114,12 +114,14 @@ function Transcript() {
   const atEnd = useRef(true);
   const top = useRef(0);
   const sent = useRef(0);
+  const isAway = useSignal(false);
   const { entries, waiting } = chat.value;
   const shown = conversation.value;
   // A pane that a phone did not show had no height to scroll.
   const now = pane.value;
   useEffect(() => {
     atEnd.current = true;
+    isAway.value = false;
   }, [shown]);
   useEffect(() => {
     const node = scroller.current;
@@ -135,42 +137,61 @@ function Transcript() {
     return () => cancelAnimationFrame(frame);
   }, [entries, waiting, now]);
   return (
-    <div
-      class="transcript"
-      ref={scroller}
-      role="log"
-      aria-label="Conversation"
-      // The page announces the end of a run itself. Announcing every delta would drown that.
-      aria-live="off"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it.
-      tabIndex={0}
-      onScroll={(event) => {
-        const node = event.currentTarget;
-        const isEnd = node.scrollHeight - node.scrollTop - node.clientHeight < 40;
-        // Only the user scrolls up. The event of the page's own scrolling may come after further entries.
-        if (isEnd || node.scrollTop < top.current) atEnd.current = isEnd;
-        top.current = node.scrollTop;
-      }}
-    >
-      {entries.length === 0 ? (
-        <Welcome />
-      ) : (
-        grouped(entries).map((item) =>
-          Array.isArray(item) ? (
-            <ToolGroup key={item[0]?.id} entries={item} />
-          ) : (
-            <EntryView key={item.id} entry={item} />
-          ),
-        )
-      )}
-      {waiting.map((text, index) => (
-        <div class="entry user waiting" key={index}>
-          <span class="visually-hidden">You: </span>
-          {text}
-          <span class="waiting-note">Waits for the assistant’s next step</span>
+    <>
+      <div
+        class="transcript"
+        ref={scroller}
+        role="log"
+        aria-label="Conversation"
+        // The page announces the end of a run itself. Announcing every delta would drown that.
+        aria-live="off"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it.
+        tabIndex={0}
+        onScroll={(event) => {
+          const node = event.currentTarget;
+          const isEnd = node.scrollHeight - node.scrollTop - node.clientHeight < 40;
+          // Only the user scrolls up. The event of the page's own scrolling may come after further entries.
+          if (isEnd || node.scrollTop < top.current) atEnd.current = isEnd;
+          isAway.value = !atEnd.current;
+          top.current = node.scrollTop;
+        }}
+      >
+        {entries.length === 0 ? (
+          <Welcome />
+        ) : (
+          grouped(entries).map((item) =>
+            Array.isArray(item) ? (
+              <ToolGroup key={item[0]?.id} entries={item} />
+            ) : (
+              <EntryView key={item.id} entry={item} />
+            ),
+          )
+        )}
+        {waiting.map((text, index) => (
+          <div class="entry user waiting" key={index}>
+            <span class="visually-hidden">You: </span>
+            {text}
+            <span class="waiting-note">Waits for the assistant’s next step</span>
+          </div>
+        ))}
+      </div>
+      {isAway.value && (
+        <div class="to-end">
+          <button
+            class="button small"
+            type="button"
+            onClick={() => {
+              atEnd.current = true;
+              isAway.value = false;
+              scroller.current?.scrollTo(0, scroller.current.scrollHeight);
+              scroller.current?.focus();
+            }}
+          >
+            <Icon name="down" size={12} /> Latest
+          </button>
         </div>
-      ))}
-    </div>
+      )}
+    </>
   );
 }
 
