@@ -162,9 +162,9 @@ export async function restoreEngine(
   return restored && { ...restored, engine: engineOf(++session) };
 }
 
-/** Starts an engine that stands for a server, with its session `id` or that which was used last. */
-export async function joinEngine(url: string, token: string, id: string | null): Promise<Engine> {
-  await shared.join(url, token, id);
+/** Starts an engine that stands for a server, with its session `id` or that which was used last, or with a new one. */
+export async function joinEngine(url: string, token: string, id: string | null, canvas: boolean): Promise<Engine> {
+  await shared.join(url, token, id, canvas);
   return engineOf(++session);
 }
 

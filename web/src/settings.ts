@@ -82,6 +82,8 @@ export interface Options {
   readonly notify: boolean;
   /** Whether the review shows old and new lines side by side. */
   readonly sideBySide: boolean;
+  /** Whether conversations that the page starts on a server have the canvas tools. */
+  readonly canvas: boolean;
 }
 
 export type Theme = "system" | "light" | "dark";
@@ -102,6 +104,7 @@ export const DEFAULT_OPTIONS: Options = {
   maxTokens: 0,
   notify: false,
   sideBySide: false,
+  canvas: true,
 };
 
 const OPTIONS_KEY = "emend.options";

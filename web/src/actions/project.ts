@@ -294,7 +294,7 @@ export async function joinServer(url: string, token: string): Promise<void> {
 async function join(url: string, token: string): Promise<void> {
   try {
     opening.value = "Joining the server…";
-    const engine = await joinEngine(url, token, rememberedSession());
+    const engine = await joinEngine(url, token, rememberedSession(), options.value.canvas);
     keepTyped();
     leaveRun();
     resetChats();

@@ -1,7 +1,7 @@
 /** Starts, changes and deletes conversations of a server, which it calls sessions. */
 import { advise } from "../advice.js";
 import { describe, type SessionChange, type SessionInfo } from "../engine.js";
-import { choose, currentEngine, dialog, notify, project, session, showError } from "../store.js";
+import { choose, currentEngine, dialog, notify, options, project, session, showError } from "../store.js";
 import { openChat } from "./conversations.js";
 import { enterSession } from "./project.js";
 import { readRuns } from "./run.js";
@@ -15,7 +15,7 @@ export async function newConversation(model = ""): Promise<void> {
 
 async function startSession(model: string): Promise<void> {
   try {
-    await enterSession(await currentEngine().startSession(model));
+    await enterSession(await currentEngine().startSession(model, options.value.canvas));
   } catch (error) {
     const { code, message } = describe(error);
     // The list is where one of them can be archived.
@@ -55,7 +55,7 @@ export async function deleteSession(info: SessionInfo): Promise<void> {
       await engine.removeSession(info.id);
       if (info.id === session.value?.id) {
         const { sessions } = await engine.sessions("", false, null);
-        await enterSession(sessions[0]?.id ?? (await engine.startSession("")));
+        await enterSession(sessions[0]?.id ?? (await engine.startSession("", options.value.canvas)));
       }
       notify("Deleted the conversation.");
     }

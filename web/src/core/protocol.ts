@@ -176,6 +176,8 @@ export interface SessionInfo {
   /** Messages that wait for the end of the present task. */
   readonly queued: readonly { readonly id: string; readonly text: string }[];
   readonly mode: WorkMode;
+  /** Whether the assistant has the canvas tools. */
+  readonly canvas: boolean;
   /** Limits on all tasks together, and on each task. */
   readonly limits: Amounts;
   readonly taskLimits: Amounts;
@@ -197,6 +199,7 @@ export interface SessionChange {
   readonly title?: string;
   readonly archived?: boolean;
   readonly mode?: WorkMode;
+  readonly canvas?: boolean;
   /** The model from the next task on. */
   readonly model?: string;
   readonly limits?: Amounts;
@@ -210,7 +213,7 @@ export interface OfServer {
   /** Returns the joined session. */
   sessionInfo(): Promise<SessionInfo>;
   /** Starts a session with this model, or with that of the server for "". Returns its id. */
-  startSession(model: string): Promise<string>;
+  startSession(model: string, canvas: boolean): Promise<string>;
   changeSession(id: string, change: SessionChange): Promise<void>;
   removeSession(id: string): Promise<void>;
   /** Adds a message to those that follow the present task, takes one of them out, or sends it now. */
@@ -226,8 +229,11 @@ export interface OfServer {
 /** The operations of the worker. Each of them is a message of the page and an answer. */
 export interface CoreApi extends OfServer {
   open(info: ProjectInfo, files: Contents, settings: Settings, options: Options): Promise<void>;
-  /** Joins a session of a server (`emend serve`): that of `id` if there is one, else that which was used last. */
-  join(url: string, token: string, id: string | null): Promise<void>;
+  /**
+   * Joins a session of a server (`emend serve`): that of `id` if there is one, else that which was used last. `canvas` tells
+   * whether a session that is started for it has the canvas tools.
+   */
+  join(url: string, token: string, id: string | null, canvas: boolean): Promise<void>;
   /** Joins another session of the same server. */
   enter(id: string): Promise<void>;
   /**

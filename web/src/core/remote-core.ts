@@ -79,8 +79,9 @@ export class RemoteCore extends RemoteSessions implements Own {
   /** The last batch on its way to the page, which shows one after the other. */
   #sent: Promise<void> = Promise.resolve();
   #isSending = false;
-  /** The state of the connection that the page knows. */
+  /** The state of the connection, and the lease, that the page knows. */
   #told: Link = "";
+  #toldLease = this.lease;
   /** The job that runs, and that which asks the user. */
   #job: string | null = null;
   #question: { readonly job: string; readonly id: string } | null = null;
@@ -109,11 +110,12 @@ export class RemoteCore extends RemoteSessions implements Own {
     baseUrl: string,
     token: string,
     id: string | null,
+    canvas: boolean,
     send: (batch: EventBatch) => Promise<void>,
   ): Promise<RemoteCore> {
     const link = new RemoteLink();
     const client = createClient({ baseUrl, fetch: link.fetch, ...(token !== "" && { token }) });
-    const session = (await foundSession(client, id)) ?? (await lastUsedSession(client));
+    const session = (await foundSession(client, id)) ?? (await lastUsedSession(client, canvas));
     const core = new RemoteCore(client, link, session, send);
     await core.#files.more();
     return core;
@@ -214,6 +216,7 @@ export class RemoteCore extends RemoteSessions implements Own {
       this.#noteFiles();
     } else {
       this.#seen = item.seq;
+      this.noteLease(item);
       if (item.session_id === this.session) {
         if (/^session\.rew(ound|ind_undone)$/.test(item.type)) return true;
         if (/^(session\.updated$|follow_up\.)/.test(item.type)) void this.#flush(false, true);
@@ -276,8 +279,9 @@ export class RemoteCore extends RemoteSessions implements Own {
   /** Sends the events to the page. With `isAnew`, they are the whole conversation. */
   async #flush(isAnew = false, sessionChanged = false): Promise<void> {
     const link = this.link.state;
-    if (this.#hasLeft || (this.#waiting.length === 0 && !isAnew && !sessionChanged && link === this.#told)) return;
-    this.#told = link;
+    const isKnown = link === this.#told && this.lease === this.#toldLease;
+    if (this.#hasLeft || (this.#waiting.length === 0 && !isAnew && !sessionChanged && isKnown)) return;
+    [this.#told, this.#toldLease] = [link, this.lease];
     const batch: EventBatch = {
       number: ++this.#batches,
       events: this.#waiting.splice(0),

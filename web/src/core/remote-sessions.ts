@@ -1,6 +1,6 @@
 /** The sessions of a server: lists, searches, starts, changes and deletes them; and the canvas of the joined one. */
 import type { CanvasState } from "emend";
-import type { Budget, ServiceClient, SessionRecord, Spent } from "emend/service-client";
+import type { Budget, CanvasBody, ServiceClient, ServiceEvent, SessionRecord, Spent } from "emend/service-client";
 import type { Amounts, OfServer, SessionChange, SessionInfo, SessionPage } from "./protocol.js";
 import { Absent } from "./remote-absent.js";
 
@@ -10,6 +10,9 @@ const PAGE = 50;
 export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" | "findFiles"> {
   /** The canvas as it was read last. */
   protected lease: CanvasState = { path: null, held: false, epoch: 0 };
+  /** The file that this page has opened in the canvas, and the end of the last opening. */
+  #opened: string | null = null;
+  #opening: Promise<void> = Promise.resolve();
 
   constructor(
     protected readonly client: ServiceClient,
@@ -34,17 +37,17 @@ export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" 
     return { ...infoOf(record), spentByTask: amountsOf(record.job?.usage ?? {}) };
   }
 
-  async startSession(model: string): Promise<string> {
-    const body = model === "" ? {} : { model };
-    return (await this.client.call("CreateSession", { body })).session_id;
+  startSession(model: string, canvas: boolean): Promise<string> {
+    return createdSession(this.client, model, canvas);
   }
 
   async changeSession(id: string, change: SessionChange): Promise<void> {
-    const { title, archived, mode, model, limits, taskLimits } = change;
+    const { title, archived, mode, canvas, model, limits, taskLimits } = change;
     const body = {
       ...(title !== undefined && { title }),
       ...(archived !== undefined && { status: archived ? ("archived" as const) : ("active" as const) }),
       ...(mode !== undefined && { mode }),
+      ...(canvas !== undefined && { canvas: flagsOf(canvas) }),
       ...(model !== undefined && { model }),
       ...(limits !== undefined && { budget: budgetOf(limits) }),
       ...(taskLimits !== undefined && { job_budget: budgetOf(taskLimits) }),
@@ -78,16 +81,35 @@ export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" 
     return this.lease;
   }
 
-  async openCanvas(path: string | null): Promise<void> {
-    if (path === null) return;
-    // A canvas cannot show a file that is not text; the page says so itself.
-    await this.client
-      .request("POST", `/api/agent/sessions/${encodeURIComponent(this.session)}/canvas/open`, { file_path: path })
-      .catch(() => undefined);
+  /** Shows a file in the canvas after those that were opened before, or closes it. */
+  openCanvas(path: string | null): Promise<void> {
+    this.#opening = this.#opening.then(async () => {
+      // The canvas may show a file of another page.
+      if (path === null && (this.#opened === null || (await this.canvas()).path !== this.#opened)) return;
+      this.#opened = path;
+      // A canvas cannot show a file that is not text. The file before is not shown either, so the canvas has none.
+      const isShown = await this.#onCanvas("open", { file_path: path }).catch(() => null);
+      if (isShown === null) await this.#onCanvas("open", { file_path: null }).catch(() => undefined);
+    });
+    return this.#opening;
   }
 
   async takeBack(): Promise<void> {
-    await this.client.request("POST", `/api/agent/sessions/${encodeURIComponent(this.session)}/canvas/take_back`, {});
+    await this.#onCanvas("take_back", {});
+  }
+
+  #onCanvas(operation: string, body: object): Promise<unknown> {
+    const session = encodeURIComponent(this.session);
+    return this.client.request("POST", `/api/agent/sessions/${session}/canvas/${operation}`, body);
+  }
+
+  /** Notes the lease that an event tells. There is one canvas for all sessions. */
+  protected noteLease({ type, data }: ServiceEvent): void {
+    if (!/^canvas\.(lease|updated)$/.test(type)) return;
+    const told = type === "canvas.lease" ? { ...data, held: data.state === "held" } : data.canvas;
+    const { file_path, held, epoch } = told as CanvasBody;
+    // The lease may have been read after the event.
+    if (epoch >= this.lease.epoch) this.lease = { path: file_path ?? null, held, epoch };
   }
 }
 
@@ -101,6 +123,7 @@ function infoOf(record: SessionRecord): SessionInfo {
     model: record.model,
     queued: record.follow_ups.map(({ follow_up_id, text }) => ({ id: follow_up_id, text })),
     mode: record.mode,
+    canvas: record.canvas?.tools === true,
     limits: amountsOf(record.budget),
     taskLimits: amountsOf(record.job_budget),
     spent: amountsOf(record.spent),
@@ -128,7 +151,24 @@ export async function foundSession(client: ServiceClient, id: string | null): Pr
   }
 }
 
-export async function lastUsedSession(client: ServiceClient): Promise<string> {
+/** Returns the id of the session that was used last. A session is created if there is none, with the canvas tools or without. */
+export async function lastUsedSession(client: ServiceClient, canvas: boolean): Promise<string> {
   const { sessions } = await client.call("ListSessions", { status: "active", limit: 1 });
-  return sessions[0]?.session_id ?? (await client.call("CreateSession", {})).session_id;
+  return sessions[0]?.session_id ?? createdSession(client, "", canvas);
+}
+
+/** Creates a session. A server without a canvas refuses the canvas tools, and gets one without them. */
+async function createdSession(client: ServiceClient, model: string, canvas: boolean): Promise<string> {
+  const body = model === "" ? {} : { model };
+  try {
+    if (canvas) return (await client.call("CreateSession", { body: { ...body, canvas: flagsOf(true) } })).session_id;
+  } catch (error) {
+    if ((error as { code?: string }).code !== "configuration") throw error;
+  }
+  return (await client.call("CreateSession", { body })).session_id;
+}
+
+/** Returns the flags of a session with the canvas tools, whose edits need the lease, or without them. */
+function flagsOf(canvas: boolean) {
+  return { tools: canvas, enforce_lease: canvas };
 }

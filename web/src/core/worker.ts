@@ -5,7 +5,7 @@
  */
 import { isEmendError } from "emend";
 import { Core } from "./core.js";
-import type { CoreMethod, EventBatch, Failure, FromWorker, ToWorker } from "./protocol.js";
+import type { CoreApi, CoreMethod, EventBatch, Failure, FromWorker, ToWorker } from "./protocol.js";
 import type { RemoteCore } from "./remote-core.js";
 
 /** The confirmations of the page that are awaited, by the number of the batch. */
@@ -24,9 +24,9 @@ function send(message: FromWorker): void {
   postMessage(message);
 }
 
-async function join(url: string, token: string, id: string | null): Promise<void> {
+async function join(url: string, token: string, id: string | null, canvas: boolean): Promise<void> {
   const { RemoteCore: Remote } = await import("./remote-core.js");
-  const joined = await Remote.join(url, token, id, sendBatch);
+  const joined = await Remote.join(url, token, id, canvas, sendBatch);
   remote?.leave();
   remote = joined;
 }
@@ -39,7 +39,7 @@ async function enter(id: string): Promise<void> {
 }
 
 async function carryOut(method: CoreMethod, args: readonly unknown[]): Promise<unknown> {
-  if (method === "join") return join(String(args[0]), String(args[1]), (args[2] ?? null) as string | null);
+  if (method === "join") return join(...(args as Parameters<CoreApi["join"]>));
   if (method === "enter") return enter(String(args[0]));
   if (method === "open" || method === "restore") {
     remote?.leave();

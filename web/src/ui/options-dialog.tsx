@@ -89,17 +89,19 @@ interface CheckProps {
   readonly title: string;
   readonly text: string;
   readonly checked: boolean;
+  readonly disabled?: boolean;
   readonly focus?: boolean;
   readonly onChange: (value: boolean) => void;
 }
 
-function Check({ title, text, checked, focus, onChange }: CheckProps) {
+export function Check({ title, text, checked, disabled, focus, onChange }: CheckProps) {
   return (
     <label class={checked ? "choice checked" : "choice"}>
       <input
         type="checkbox"
         data-focus={focus ? true : undefined}
         checked={checked}
+        disabled={disabled}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
       <span>

@@ -8,7 +8,7 @@ import { plural } from "../hunk-text.js";
 import { dollars } from "../money.js";
 import { isRunning, notify, options, session, showError } from "../store.js";
 import { closeDialog, Modal } from "./modal.js";
-import { Limit, NotifyChoice } from "./options-dialog.js";
+import { Check, Limit, NotifyChoice } from "./options-dialog.js";
 
 const MODES: readonly (readonly [WorkMode, string, string])[] = [
   ["ask", "Ask before each edit", "Each edit waits for your answer before the assistant goes on."],
@@ -38,6 +38,7 @@ export function SessionOptions() {
 
 function Form({ info }: { info: SessionInfo }) {
   const mode = useSignal(info.mode);
+  const canvas = useSignal(info.canvas);
   const model = useSignal(info.model);
   const limits = useSignal(info.limits);
   const taskLimits = useSignal(info.taskLimits);
@@ -47,6 +48,7 @@ function Form({ info }: { info: SessionInfo }) {
   const submit = async (): Promise<void> => {
     const change: SessionChange = {
       ...(mode.value !== info.mode && { mode: mode.value }),
+      ...(canvas.value !== info.canvas && { canvas: canvas.value }),
       ...(model.value.trim() !== info.model && { model: model.value.trim() }),
       ...(!isSame(limits.value, info.limits) && { limits: limits.value }),
       ...(!isSame(taskLimits.value, info.taskLimits) && { taskLimits: taskLimits.value }),
@@ -55,6 +57,7 @@ function Form({ info }: { info: SessionInfo }) {
     if (Object.keys(change).length > 0) {
       refused.value = (await changeSession(info.id, change)) ?? "";
       if (refused.value !== "") return;
+      if (change.canvas !== undefined) await chooseOptions({ ...options.value, canvas: change.canvas });
       const given = session.value?.taskLimits;
       if (given && !isSame(given, taskLimits.value)) notify("The server’s own limits of a task are lower, and hold.");
     }
@@ -87,6 +90,15 @@ function Form({ info }: { info: SessionInfo }) {
           </label>
         ))}
       </fieldset>
+      <Check
+        title="Canvas tools for the open file"
+        text="The assistant edits the file in the editor line by line, and holds it meanwhile. It loses the file as soon as you type, press Esc or stop it. New conversations have these tools, too."
+        checked={canvas.value}
+        disabled={running}
+        onChange={(value) => {
+          canvas.value = value;
+        }}
+      />
       <label class="field">
         <span>
           Model <span class="faint">(from the next task on, as the server names it)</span>
@@ -102,7 +114,9 @@ function Form({ info }: { info: SessionInfo }) {
           }}
         />
       </label>
-      {running && <p class="field-note">The way of edits can be changed after the running task.</p>}
+      {running && (
+        <p class="field-note">The way of edits and the canvas tools can be changed after the running task.</p>
+      )}
       <div class="budgets">
         <Budget title="Limits of a task" used="Used by the last one" spent={info.spentByTask} limits={taskLimits} />
         <Budget title="Limits of the whole conversation" used="Used so far" spent={info.spent} limits={limits} />

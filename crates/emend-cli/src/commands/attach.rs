@@ -45,6 +45,9 @@ Other commands:
   /status     show what the session has used, its budgets, and unsaved files
   /mode [ask|review|direct]
               show or set how edits reach the disk: ask before each, review at the end, or directly
+  /canvas [FILE|off]
+              show the canvas, or open a file in it: the agent then edits this file line by line and gives it back as
+              soon as you edit it or write; off takes the canvas tools away
   /budget [tokens N|cost USD|time TIME|none]
               show or set the limits of all jobs of the session together; /budget job ... those of each job
   /cancel     cancel the running job, as Ctrl-C does
@@ -166,6 +169,8 @@ pub(super) struct Seat<'a> {
     pub(super) seen: Vec<SeenHunk>,
     /// Workspace revision of the last decision, undo or redo of this terminal.
     pub(super) own_revision: u64,
+    /// The file that this terminal has opened in the canvas.
+    pub(super) opened: Option<String>,
     /// Ids of the sessions of the last list, in the order of their numbers.
     pub(super) listed: Vec<String>,
     /// Whether the last output was a part of a line.
@@ -197,6 +202,7 @@ impl<'a> Seat<'a> {
             approvals: Vec::new(),
             seen: Vec::new(),
             own_revision: 0,
+            opened: None,
             listed: Vec::new(),
             in_line: false,
             output: LiveOutput::default(),
@@ -308,6 +314,9 @@ impl<'a> Seat<'a> {
             }
             "review.updated" => self.show_review(data),
             "session.updated" => self.show_session(data),
+            "canvas.lease" if data["state"] == "preempted" => {
+                self.print_lines(&format!("  the user took back {}\n", word(&data["file_path"])))
+            }
             "session.rewound" => self.print_lines("(the session went back to before a job; /rewind undo undoes it)\n"),
             "diff.generated" => {
                 self.job = None;
@@ -393,6 +402,7 @@ impl<'a> Seat<'a> {
             "/archive" => self.archive(rest, true).await?,
             "/unarchive" => self.archive(rest, false).await?,
             "/mode" => self.choose_mode(rest).await?,
+            "/canvas" => self.canvas(rest).await?,
             "/budget" => self.budget(rest).await?,
             "/cancel" => drop(self.cancel().await?),
             "/allow" => self.decide("allow", None).await?,

@@ -1,6 +1,7 @@
 //! The commands, one file each. `emend run` and the conversation, which use some of them, are apart.
 
 pub(crate) mod attach;
+mod attach_canvas;
 mod attach_client;
 mod attach_commands;
 mod attach_limits;

@@ -93,7 +93,12 @@ mod secrets;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod serve;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod serve_canvas;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod serve_canvas_apis;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod serve_kills;
@@ -125,6 +130,9 @@ mod settings_table;
 mod subdirectory;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tape;
 #[cfg(test)]
 mod tasks;
 #[cfg(test)]

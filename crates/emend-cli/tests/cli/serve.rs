@@ -39,7 +39,8 @@ impl Server {
     }
 
     pub(crate) fn start_at(project: &Project, port: &str, options: &[&str], variables: &[(&str, &str)]) -> Self {
-        let args = [&["serve", "--port", port, "--model", "offline", "--log", "json"], options].concat();
+        let model: &[&str] = if options.contains(&"--model") { &[] } else { &["--model", "offline"] };
+        let args = [&["serve", "--port", port, "--log", "json"], model, options].concat();
         let mut command = project.command(&args);
         command.envs(variables.iter().copied());
         command.env("EMEND_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(Stdio::piped());

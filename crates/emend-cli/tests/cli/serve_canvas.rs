@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::serve::{Server, project};
+use crate::serve::{RENAME, Server, project};
+use crate::served::Terminal;
 
 #[test]
 fn a_canvas_in_git_mode_has_no_tools_and_says_so() {
@@ -95,4 +96,45 @@ fn a_user_who_types_between_two_jobs_of_two_servers_is_heard_by_the_model_once()
         assert_eq!(told.len(), n_told, "{shown}");
         assert!(text.is_none_or(|text| told[n_told - 1].contains(&format!("+{text}"))), "{told:?}");
     }
+}
+
+#[test]
+fn an_attached_terminal_opens_a_file_in_the_canvas_and_takes_the_tools_away() {
+    println!("covers: canvas.flag");
+    let project = project();
+    let server = Server::start(&project, &[]);
+    let mut terminal = Terminal::attach(&project, &server, &["--new"]);
+    terminal.expect("/help lists the commands");
+    let session = server.ok("GET", "/api/agent/sessions?limit=1", &json!(null))["sessions"][0]["session_id"].clone();
+    let path = |what: &str| format!("/api/agent/sessions/{}{what}", session.as_str().unwrap());
+    let flags = || server.ok("GET", &path(""), &json!(null))["canvas"].clone();
+    let file = || server.ok("GET", &path("/canvas"), &json!(null))["file_path"].clone();
+
+    terminal.type_line("/canvas");
+    terminal.expect("no file is open in the canvas");
+    terminal.expect("the agent has no canvas tools");
+    // A file that is not there changes nothing.
+    terminal.type_line("/canvas missing.md");
+    terminal.type_line("/canvas");
+    terminal.expect("no file is open in the canvas");
+    assert_eq!(flags(), json!({ "tools": false, "enforce_lease": false }));
+
+    terminal.type_line("/canvas notes.md");
+    terminal.expect("notes.md is open in the canvas; the agent has the canvas tools");
+    assert_eq!((flags(), file()), (json!({ "tools": true, "enforce_lease": true }), json!("notes.md")));
+    // The edit of the open file takes its lease, and works as before.
+    terminal.type_line(RENAME);
+    terminal.expect("changes wait for review in notes.md");
+    terminal.type_line("/canvas other.md");
+    terminal.expect("other.md is open in the canvas");
+    terminal.type_line("/canvas off");
+    terminal.expect("the agent has no canvas tools");
+    assert_eq!((flags(), file()), (json!({ "tools": false, "enforce_lease": false }), json!(null)));
+
+    // A file that another client has opened stays open.
+    server.ok("POST", &path("/canvas/open"), &json!({ "file_path": "notes.md" }));
+    terminal.type_line("/canvas off");
+    terminal.expect("the agent has no canvas tools");
+    assert_eq!(file(), "notes.md");
+    terminal.leave();
 }

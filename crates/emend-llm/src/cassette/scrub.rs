@@ -28,6 +28,9 @@ const REPOSITORY_LINES: [&str; 3] = ["Git branch:", "Git status:", "Recent commi
 /// Fields of a body that do not influence the response.
 const VOLATILE_FIELDS: [&str; 4] = ["metadata", "prompt_cache_key", "safety_identifier", "user"];
 
+/// The field of a tool result with the time at which a lease of the canvas ends.
+const VOLATILE_TIME: &str = "expires_at";
+
 /// The shortest value that is redacted, in bytes. Shorter values would hide ordinary words.
 const SECRET_BYTES_MIN: usize = 8;
 
@@ -119,13 +122,16 @@ impl Scrubber {
 
     fn request_value(&self, value: Value) -> Value {
         match value {
-            Value::String(text) => Value::String(without_volatile_lines(&self.text(&text))),
+            Value::String(text) => Value::String(without_volatile_lines(&without_times(&self.text(&text)))),
             Value::Array(items) => items.into_iter().map(|item| self.request_value(item)).collect(),
             Value::Object(fields) => fields
                 .into_iter()
                 // Cache marks move from request to request.
                 .filter(|(key, _)| key != "cache_control")
-                .map(|(key, value)| (self.text(&key), self.request_value(value)))
+                .map(|(key, value)| match &value {
+                    Value::Number(_) if key == VOLATILE_TIME => (key, Value::from(0)),
+                    _ => (self.text(&key), self.request_value(value)),
+                })
                 .collect(),
             other => other,
         }
@@ -237,6 +243,26 @@ fn forms(text: &str) -> Vec<String> {
 fn escaped(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Returns `text` with 0 as the time in each field of JSON in it that has one.
+fn without_times(text: &str) -> String {
+    let mut changed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(VOLATILE_TIME) {
+        let (before, value) = rest.split_at(at + VOLATILE_TIME.len());
+        let mark = value.len() - value.trim_start_matches(['\\', '"', ':', ' ']).len();
+        let (mark, value) = value.split_at(mark);
+        rest = value.trim_start_matches(|c: char| c.is_ascii_digit());
+        changed.push_str(before);
+        changed.push_str(mark);
+        if mark.contains(':') && rest.len() < value.len() {
+            changed.push('0');
+        } else {
+            rest = value;
+        }
+    }
+    changed + rest
 }
 
 fn without_volatile_lines(text: &str) -> String {
