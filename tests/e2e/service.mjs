@@ -11,18 +11,18 @@ export const TOKEN = "token-of-the-page-test";
 const NOTES = "# Notes\n\nThe colour of the sky.\n\n## Sea\n\nIt is wet.\n\n## End\n";
 
 /**
- * Runs a server that allows pages of `origin`: with the offline model, or with that of `provider`. `args` and `env` are
- * further options and variables, and `files` further files by their names. `work` can stop the server and start it again, also
- * with another token.
+ * Runs a server that allows pages of `origin`: with the offline model, with that of `provider`, or with `model`. `args` and
+ * `env` are further options and variables, and `files` further files by their names. `work` can stop the server and start it
+ * again, also with another token.
  */
-export async function withServer({ origin, provider, args = [], env = {}, files = {} }, work) {
+export async function withServer({ origin, provider, model, args = [], env = {}, files = {} }, work) {
   const cli = process.env.EMEND_CLI;
   assert.ok(cli, "EMEND_CLI must name the emend binary");
   const folder = await mkdtemp(join(tmpdir(), "emend-serve-"));
   for (const [name, text] of Object.entries({ "notes.md": NOTES, ...files })) await writeFile(join(folder, name), text);
   const state = join(folder, ".state");
-  const model = provider ? "anthropic:claude-sonnet-5-5" : "offline";
-  const options = ["serve", "--root", folder, "--model", model, "--log", "none", ...args];
+  const named = model ?? (provider ? "anthropic:claude-sonnet-5-5" : "offline");
+  const options = ["serve", "--root", folder, "--model", named, "--log", "none", ...args];
   if (origin !== undefined) options.push("--allow-origin", origin);
   const own = { HOME: folder, XDG_STATE_HOME: state, XDG_CONFIG_HOME: state };
   const ofProvider = provider && { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };

@@ -168,6 +168,30 @@ fn requests_are_recorded_as_differences() {
 }
 
 #[test]
+fn a_request_replays_although_the_lease_in_it_ends_at_another_time() {
+    let request = |content: Value| HttpRequest {
+        method: "POST",
+        url: "http://h/v1/messages".to_owned(),
+        headers: Headers::default(),
+        body: json!({ "messages": [content] }).to_string().into_bytes(),
+    };
+    let text = |end: u64| json!(json!({ "expires_at": end, "n": 4 }).to_string());
+    let twice = |end: u64| json!(json!({ "data": text(end).as_str() }).to_string());
+    let value = |end: u64| json!({ "expires_at": end, "expires_at_all": 4 });
+    for content in [text, twice, value] {
+        let recorder = recorder(Scripted::new(vec![Ok(vec![Ok("{}".to_owned())])]));
+        block_on(recorder.send(request(content(1_764_432_000_000)), CancelToken::new())).unwrap();
+        let replayed = |end: u64, changed: (&str, &str)| {
+            let content = content(end).to_string().replace(changed.0, changed.1);
+            let request = request(serde_json::from_str(&content).unwrap());
+            block_on(player(&recorder.cassette()).send(request, CancelToken::new())).is_ok()
+        };
+        assert!(replayed(1_764_432_015_123, ("", "")), "{}", content(0));
+        assert!(!replayed(1_764_432_015_123, ("4}", "5}")), "{}", content(0));
+    }
+}
+
+#[test]
 fn requests_in_two_wire_formats_are_compared_within_their_own() {
     let send = |transport: &dyn Transport, path: &str, model: &str, messages: &[&str]| {
         let request = HttpRequest {
