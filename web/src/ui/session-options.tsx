@@ -92,7 +92,7 @@ function Form({ info }: { info: SessionInfo }) {
       </fieldset>
       <Check
         title="Canvas tools for the open file"
-        text="The assistant edits the file in the editor line by line, and holds it meanwhile. It loses the file as soon as you type, press Esc or stop it. New conversations have these tools, too."
+        text="The assistant edits the file in the editor line by line, and holds it meanwhile. It loses the file as soon as you type, press Esc or stop it. The choice holds for new conversations, too."
         checked={canvas.value}
         disabled={running}
         onChange={(value) => {

@@ -145,7 +145,9 @@ function ToolFailure({ failure }: { failure: Failure }) {
 function Target({ given }: { given: unknown }) {
   const about = firstText(given, TELLING);
   const path = firstText(given, PATHS);
-  if (path === "" || path !== about) return <span class="tool-target">{reveal(about || shortTexts(given))}</span>;
+  if (path === "" || path !== about) {
+    return <span class="tool-target">{reveal(about || shortTexts(given) || linesOf(given))}</span>;
+  }
   return (
     <span class="tool-target" title={path}>
       {reveal(baseName(path))} <span class="faint">{reveal(folderOf(path).replace(/\/$/, ""))}</span>
@@ -160,11 +162,29 @@ function firstText(given: unknown, names: readonly string[]): string {
   return texts.find((text) => text !== "") ?? "";
 }
 
+/** Arguments that only the program reads. */
+const SILENT: ReadonlySet<string> = new Set(["lease_id", "base_revision_id"]);
+
 /** The short texts among the arguments, such as the two paths of a move or the address of a page. */
 function shortTexts(given: unknown): string {
   if (typeof given !== "object" || given === null) return "";
   const isShort = (value: unknown) => typeof value === "string" && value !== "" && /^.{1,120}$/u.test(value);
-  return Object.values(given).filter(isShort).slice(0, 2).join(" ");
+  const told = Object.entries(given).filter(([name, value]) => !SILENT.has(name) && isShort(value));
+  return told
+    .map(([, value]) => value)
+    .slice(0, 2)
+    .join(" ");
+}
+
+/** The lines that a call of the canvas reads or edits, such as "lines 4–9"; "" if it names none. */
+function linesOf(given: unknown): string {
+  if (typeof given !== "object" || given === null) return "";
+  const { edits = [given] } = given as { edits?: unknown };
+  const places = (Array.isArray(edits) ? edits : []) as { start_line?: unknown; end_line?: unknown }[];
+  const lines = places.flatMap((place) => [place?.start_line, place?.end_line]).filter(Number.isFinite) as number[];
+  if (lines.length === 0) return "";
+  const [first, last] = [Math.min(...lines), Math.max(...lines)];
+  return first === last ? `line ${first}` : `lines ${first}–${last}`;
 }
 
 /** Formats arguments as `name: value`, with multi-line texts on separate lines. */

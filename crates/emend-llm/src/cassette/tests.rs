@@ -178,7 +178,8 @@ fn a_request_replays_although_the_lease_in_it_ends_at_another_time() {
     let text = |end: u64| json!(json!({ "expires_at": end, "n": 4 }).to_string());
     let twice = |end: u64| json!(json!({ "data": text(end).as_str() }).to_string());
     let value = |end: u64| json!({ "expires_at": end, "expires_at_all": 4 });
-    for content in [text, twice, value] {
+    let contents: [&dyn Fn(u64) -> Value; 3] = [&text, &twice, &value];
+    for content in contents {
         let recorder = recorder(Scripted::new(vec![Ok(vec![Ok("{}".to_owned())])]));
         block_on(recorder.send(request(content(1_764_432_000_000)), CancelToken::new())).unwrap();
         let replayed = |end: u64, changed: (&str, &str)| {
