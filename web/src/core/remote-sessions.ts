@@ -74,7 +74,7 @@ export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" 
   async canvas(): Promise<CanvasState> {
     try {
       const { file_path, held, epoch } = await this.client.call("GetCanvas", { session_id: this.session });
-      this.lease = { path: file_path ?? null, held, epoch };
+      this.#keepLease({ path: file_path ?? null, held, epoch });
     } catch {
       // A session without a canvas has none to show.
     }
@@ -109,7 +109,13 @@ export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" 
     const told = type === "canvas.lease" ? { ...data, held: data.state === "held" } : data.canvas;
     const { file_path, held, epoch } = told as CanvasBody;
     // The lease may have been read after the event.
-    if (epoch >= this.lease.epoch) this.lease = { path: file_path ?? null, held, epoch };
+    if (epoch >= this.lease.epoch) this.#keepLease({ path: file_path ?? null, held, epoch });
+  }
+
+  /** Keeps a lease. The object changes only with its content. */
+  #keepLease(lease: CanvasState): void {
+    const { path, held, epoch } = this.lease;
+    if (path !== lease.path || held !== lease.held || epoch !== lease.epoch) this.lease = lease;
   }
 }
 

@@ -113,6 +113,7 @@ fn project() -> Project {
 
 #[test]
 fn an_agent_edits_the_canvas_with_a_recorded_model_of_each_wire_format() {
+    println!("covers: canvas.wire_formats canvas.check_out canvas.reads");
     for model in MODELS {
         let name = cassette(model.0);
         if std::env::var_os("EMEND_RECORD").is_some() {
