@@ -1,4 +1,4 @@
-/** `emend/node`: functions that need Node. A session store of files, and folders by their paths. */
+/** `emend/node`: functions that need Node. A session store of files, folders by their paths, and an environment. */
 
 import { constants } from "node:fs";
 import { lstat, mkdir, open, readdir } from "node:fs/promises";
@@ -9,6 +9,8 @@ import { cleanPath, contentsOf, Gathered, onFolder } from "./files/project-files
 import type { Bytes, FilesIn, ImportOptions } from "./files/types.js";
 import { requireText } from "./validate.js";
 
+export { nodeFs } from "./fs/node.js";
+export type { FsEnvironment } from "./fs/types.js";
 export { fileStore } from "./sessions/file-store.js";
 
 /**

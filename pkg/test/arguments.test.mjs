@@ -15,6 +15,7 @@ import {
   toZip,
 } from "emend";
 import { load } from "emend/edit";
+import { directoryFs, memoryFs, opfsFs } from "emend/fs";
 import { Client, load as loadFormats } from "emend/llm";
 import * as node from "emend/node";
 
@@ -114,6 +115,13 @@ const CALLS = [
   ["toDirectory target", (x) => toDirectory(x, {}), ALL],
   ["toDirectory files", (x) => toDirectory(folder, x), ALL],
   ["indexedDbStore", (x) => indexedDbStore(x), TEXT],
+  ["memoryFs files", (x) => memoryFs(x), except("promise")],
+  ["memoryFs path", (x) => memoryFs().read(x), TEXT],
+  ["memoryFs content", (x) => memoryFs().write("a", x), ALL],
+  ["directoryFs handle", (x) => directoryFs(x), ALL],
+  ["opfsFs directory", (x) => opfsFs(x), TEXT],
+  ["node.nodeFs root", (x) => node.nodeFs(x), TEXT],
+  ["node.nodeFs path", (x) => node.nodeFs(tmpdir()).list(x), TEXT],
   ["node.fileStore", (x) => node.fileStore(x), TEXT],
   ["node.fileStore name", (x) => node.fileStore(tmpdir()).load(x), TEXT],
   ["node.fromDirectory path", (x) => node.fromDirectory(x), TEXT],

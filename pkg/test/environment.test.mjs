@@ -1,8 +1,14 @@
 // Environments of a host: an agent over its files, its return values and exceptions, cancellation.
 
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
-import { Agent, ConfigError, isEmendError } from "emend";
+import { Agent, ConfigError, isEmendError, toDirectory as toFolder } from "emend";
+import { directoryFs, memoryFs } from "emend/fs";
+import { nodeFs, toDirectory } from "emend/node";
+import { directoryHandle } from "./directory-handles.mjs";
 import { create, failure, mapped } from "./environments.mjs";
 import { collect, hunkIds, results, SHOP, scripted } from "./support.mjs";
 
@@ -96,6 +102,23 @@ const CALLS = [
   ["list_dir", { path: ".", depth: 2 }],
 ];
 
+/** The environments that the package has, with some files. */
+const READY_MADE = {
+  memoryFs: async (_t, files) => memoryFs(files),
+  async directoryFs(_t, files) {
+    const handle = directoryHandle();
+    await toFolder(handle, files);
+    return directoryFs(handle);
+  },
+  async nodeFs(t, files) {
+    const root = await mkdtemp(join(tmpdir(), "emend-environment-"));
+    t.after(() => rm(root, { recursive: true }));
+    await toDirectory(root, files);
+    // The paths and the platform are among what the tools return.
+    return { ...nodeFs(root), workingDirectory: "/workspace", platform: "wasm" };
+  },
+};
+
 test("every tool returns the same over a host's files and over files in memory", async (t) => {
   const files = {
     ...SHOP,
@@ -121,6 +144,8 @@ test("every tool returns the same over a host's files and over files in memory",
     assert.ok(refused >= 8 && refused <= 12, `${refused}: ${JSON.stringify(expected.told)}`);
     assert.deepEqual(await told({ environment: mapped(files) }), expected);
     assert.deepEqual(await told({ environment: promised(mapped(files)) }), expected);
+    for (const [name, make] of Object.entries(READY_MADE))
+      assert.deepEqual(await told({ environment: await make(t, files) }), expected, `${name}, ${mode}`);
   }
 });
 

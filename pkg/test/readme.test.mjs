@@ -54,7 +54,19 @@ test("the example of emend/codemirror prints what it should", async (t) => {
   assert.equal(stdout, "let cost = 1;\n\n");
 });
 
-test("the example of an environment works on the directory it is run in", async (t) => {
+test("the example of an environment of one's own edits its files", async (t) => {
+  const more = `
+await agent.run("rename colour to color").result;
+await agent.acceptAll();
+await agent.files.write("new.txt", "new");
+console.log(JSON.stringify([...texts]));
+agent.close();
+`;
+  const stdout = await runExample(t, 'import { Agent } from "emend";\n\nconst texts', undefined, more);
+  assert.equal(stdout, '[["notes.md","color\\n"],["new.txt","new"]]\n');
+});
+
+test("the example of nodeFs works on the directory it is run in", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "emend-readme-"));
   t.after(() => rm(directory, { recursive: true }));
   const project = join(directory, "project");
@@ -65,8 +77,9 @@ test("the example of an environment works on the directory it is run in", async 
   await symlink(directory, join(project, "out"));
   await symlink("src", join(project, "inside"));
   const more = `
+const files = await import("node:fs/promises");
 await agent.run("rename Price to Cost").result;
-console.log((await readFile("cart.js", "utf8")).includes("Price"));
+console.log((await files.readFile("cart.js", "utf8")).includes("Price"));
 await agent.acceptAll();
 console.log((await agent.files.read("inside/price.js")).text);
 await agent.files.write("new/deep.txt", "deep");
@@ -76,7 +89,7 @@ for (const path of ["out/outside.txt", "../outside.txt"]) {
 }
 agent.close();
 `;
-  const stdout = await runExample(t, "import { lstat", project, more);
+  const stdout = await runExample(t, 'import { Agent } from "emend";\nimport { nodeFs', project, more);
   assert.equal(stdout, "true\nexport const Cost = 1;\n\npermission_denied\npermission_denied\n");
   assert.equal(await readFile(join(project, "cart.js"), "utf8"), 'import { Cost } from "./src/price.js";\n');
   assert.equal(await readFile(join(directory, "outside.txt"), "utf8"), "Price\n");

@@ -1,5 +1,7 @@
 // Compiled by types.test.mjs, never run: code that must compile, and code that must not.
 
+import { directoryFs, type FsEnvironment, type MemoryFs, memoryFs, opfsFs } from "emend/fs";
+import { nodeFs } from "emend/node";
 import {
   Agent,
   type AgentChanges,
@@ -65,6 +67,14 @@ const environment: ExecutionEnvironment = {
   exec: async (_command, { onOutput, timeoutMs }) => (onOutput(`${timeoutMs}`, "stderr"), { exitCode: 0 }),
 };
 const hosted: AgentOptions = { environment, mode: "direct" };
+const readyMade: FsEnvironment[] = [memoryFs({ "a.txt": "a" }), nodeFs("."), opfsFs(), opfsFs("projects/one")];
+const inMemory: MemoryFs = memoryFs();
+holds<Equal<ReturnType<MemoryFs["export"]>, Record<string, Uint8Array<ArrayBuffer>>>>();
+const withExec: AgentOptions = { environment: { ...nodeFs("."), exec: () => ({ exitCode: 0 }) }, mode: "direct" };
+declare const pickedHandle: import("emend").DirectoryHandle;
+const ofPicked: AgentOptions = { environment: directoryFs(pickedHandle) };
+// @ts-expect-error not a handle
+directoryFs("projects");
 // @ts-expect-error methods are missing
 const half: ExecutionEnvironment = { read: () => null };
 // @ts-expect-error no such kind

@@ -4,9 +4,10 @@ import { Agent, type AgentEvent, type Review } from "emend";
 import { bindBuffer } from "emend/bind";
 import { load as loadEdit } from "emend/edit";
 import { defineReview } from "emend/elements";
+import { memoryFs } from "emend/fs";
 import { Agent as InlineAgent } from "emend/inline";
 import { Client, load as loadLlm } from "emend/llm";
-import { fileStore, fromDirectory } from "emend/node";
+import { fileStore, fromDirectory, nodeFs } from "emend/node";
 import { useAgent, useReview } from "emend/react";
 import { createService } from "emend/service";
 import { createClient } from "emend/service-client";
@@ -17,4 +18,4 @@ for await (const event of agent.run("rename colour to color")) events.push(event
 const review: Review = agent.review();
 console.log(review.files.flatMap((file) => file.hunks.map((hunk) => hunk.id)));
 console.log((await loadEdit()).diff("a\n", "b\n").length, bindBuffer, defineReview, Client, loadLlm);
-console.log(createService, createClient, useAgent, useReview, InlineAgent === Agent);
+console.log(createService, createClient, useAgent, useReview, InlineAgent === Agent, memoryFs, nodeFs);

@@ -13,6 +13,7 @@ const IMPORTS = {
   "#wasm/": "/dist/wasm/files/",
   emend: "/dist/index.js",
   "emend/edit": "/dist/edit.js",
+  "emend/fs": "/dist/fs.js",
   "emend/llm": "/dist/llm.js",
   "emend/service": "/dist/service.js",
   "emend/service-client": "/dist/service-client.js",
@@ -51,6 +52,38 @@ async function startSilent() {
 }
 
 export const tests = {
+  async "an agent edits a directory of the private file system, which stays in it"({ page }) {
+    const { found, modules } = await inPage(page, async () => {
+      const { Agent } = await import("emend");
+      const { directoryFs, opfsFs } = await import("emend/fs");
+      const top = await navigator.storage.getDirectory();
+      const all = directoryFs(top);
+      await all.write("outside.txt", new TextEncoder().encode("colour"));
+      const fs = opfsFs("projects/one");
+      await fs.write("src/notes.md", new TextEncoder().encode("colour\n"));
+      const agent = await Agent.create({ environment: fs });
+      await agent.run("rename colour to color").result;
+      await agent.acceptAll();
+      const codes = [];
+      for (const path of ["../../outside.txt", "/outside.txt", "src", "gone"])
+        await fs.read(path).catch((error) => codes.push(error.code));
+      for (const path of ["src/notes.md/below", "src"])
+        await fs.write(path, new Uint8Array(1)).catch((error) => codes.push(error.code));
+      await fs.list("src/notes.md").catch((error) => codes.push(error.code));
+      const text = await (await all.read("projects/one/src/notes.md")).toString();
+      await fs.remove("src/notes.md");
+      return { codes, text, left: await fs.list("src"), stat: await all.stat("outside.txt").then(({ size }) => size) };
+    });
+    assert.deepEqual(found, {
+      codes: ["permission_denied", "permission_denied", "invalid_argument", "not_found"].concat(
+        Array(3).fill("invalid_argument"),
+      ),
+      text: String(new TextEncoder().encode("color\n")),
+      left: [],
+      stat: 6,
+    });
+    assert.deepEqual(modules.sort(), ["core_bg.wasm", "offline-core_bg.wasm"]);
+  },
   async "emend/edit runs a patch, a diff and a review in a page, and loads nothing else"({ page }) {
     const { found, modules } = await inPage(page, async () => {
       const { load, patchProblem } = await import("emend/edit");
