@@ -26,6 +26,8 @@ export {
 export type { AnswerStream } from "./llm/answer-stream.js";
 export { Client } from "./llm/client.js";
 export { type Decoder, type Formats, type HeaderList, llmProblem } from "./llm/formats.js";
+export type * from "./llm/schema-types.js";
+export { tool } from "./llm/tool.js";
 export type * from "./llm/types.js";
 export type { InitOptions, WasmSource } from "./wasm/types.js";
 

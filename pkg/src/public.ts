@@ -39,6 +39,8 @@ export type {
   MaybePromise,
 } from "./host/environment-types.js";
 export type * from "./host/types.js";
+export type * from "./llm/schema-types.js";
+export { tool } from "./llm/tool.js";
 export type {
   CustomProvider,
   Message,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Agent, ConfigError } from "emend";
+import { Agent, ConfigError, tool as makeTool } from "emend";
 import { Client } from "emend/llm";
 import { collect, scripted } from "./support.mjs";
 
@@ -87,4 +87,16 @@ test("a Standard Schema without a JSON Schema is a ConfigError that says how to 
     }
   }
   client.close();
+});
+
+test("`tool` returns its tool, and refuses one that no model could call", async () => {
+  const given = { ...tool(even("zod"), () => "ok"), effect: "reads" };
+  assert.equal(makeTool(given), given);
+  const { model, requests } = scripted([[["count", { n: 4 }]]]);
+  const agent = await Agent.create({ model, tools: [makeTool(tool(even("zod"), ({ n }) => `${n}`))] });
+  await agent.run("go").result;
+  agent.close();
+  assert.match(JSON.stringify(requests[1].messages.at(-1)), /"8"/);
+  for (const wrong of [undefined, null, "x", {}, { name: "x" }, tool(even("none"), () => "ok")])
+    assert.throws(() => makeTool(wrong), ConfigError, JSON.stringify(wrong));
 });

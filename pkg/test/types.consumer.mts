@@ -1,7 +1,5 @@
 // Compiled by types.test.mjs, never run: code that must compile, and code that must not.
 
-import { directoryFs, type FsEnvironment, type MemoryFs, memoryFs, opfsFs } from "emend/fs";
-import { nodeFs } from "emend/node";
 import {
   Agent,
   type AgentChanges,
@@ -29,6 +27,8 @@ import {
   toDirectory,
   toZip,
 } from "emend";
+import { directoryFs, type FsEnvironment, type MemoryFs, memoryFs, opfsFs } from "emend/fs";
+import { nodeFs } from "emend/node";
 
 declare const process: { env: Record<string, string | undefined> };
 

@@ -18,7 +18,13 @@ function toolbox() {
 
 /** The files that need the types of a page. */
 const PAGE = ["../types.bind.mts"];
-const PROGRAM = ["../types.consumer.mts", "../types.edit.mts", "../types.llm.mts", "../types.service.mts"];
+const PROGRAM = [
+  "../types.consumer.mts",
+  "../types.edit.mts",
+  "../types.llm.mts",
+  "../types.service.mts",
+  "../types.tools.mts",
+];
 
 /** Compiles the consumer's program, or other files: `texts` by name. */
 async function check(t, options, texts) {

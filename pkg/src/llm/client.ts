@@ -13,6 +13,7 @@ import { glue, llmModule } from "../wasm/llm.js";
 import { AnswerStream, type Reading } from "./answer-stream.js";
 import { isCustom, openerOf, providerSettings } from "./custom-provider.js";
 import { checkHttp } from "./http-settings.js";
+import type { GeneratedOf } from "./schema-types.js";
 import { type Parameters, parametersOf } from "./standard-schema.js";
 import type {
   CallOptions,
@@ -151,26 +152,33 @@ export class Client {
 
   /**
    * Generates a value that matches a JSON Schema, or the JSON Schema of a Standard Schema, whose conversions do not apply.
+   * The result has the type that the schema describes, unless you name one.
    *
    * @throws {ProviderError} with `llmProblem(error).kind` `no_object_generated` if the response does not match the
    *   schema.
    */
-  async generateObject<T = unknown>(options: GenerateOptions, schema: object): Promise<T> {
-    return this.streamObject<T>(options, schema).result;
+  async generateObject<T = never, const Schema extends object = object>(
+    options: GenerateOptions,
+    schema: Schema,
+  ): Promise<GeneratedOf<T, Schema>> {
+    return this.streamObject<T, Schema>(options, schema).result;
   }
 
   /** Streams what {@link generateObject} does. Each event is the whole value so far, not validated. */
-  streamObject<T = unknown>(options: GenerateOptions, schema: object): AnswerStream<unknown, T> {
+  streamObject<T = never, const Schema extends object = object>(
+    options: GenerateOptions,
+    schema: Schema,
+  ): AnswerStream<unknown, GeneratedOf<T, Schema>> {
     const { json, run, abort } = generation(options);
     const shape = settingsJson(requireRecord("the schema", parametersOf("the schema", schema).json));
     let output: unknown;
-    const reading: Reading<unknown, T> = {
+    const reading: Reading<unknown, GeneratedOf<T, Schema>> = {
       take: (item) => {
         if (item.type === "partial_object") return (item as unknown as { value: unknown }).value;
         output = (item as unknown as { output: unknown }).output;
         return undefined;
       },
-      result: () => output as T,
+      result: () => output as GeneratedOf<T, Schema>,
       end: () => abort.abort(),
     };
     return this.#open((handle) => handle.generateObject(json, shape, run), reading, options.signal);
