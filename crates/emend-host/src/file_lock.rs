@@ -21,6 +21,9 @@ const STEP_MS: u64 = 2;
 /// Time to wait for another process before a look whether it stands still.
 const STALL: Duration = Duration::from_millis(500);
 
+/// Added to the path of a file that takes the place of one whose lock a stopped process has.
+const SUCCESSOR: &str = ".new";
+
 /// A file to lock.
 pub(crate) struct LockedFile<'a> {
     pub(crate) path: &'a Path,
@@ -49,8 +52,10 @@ impl LockedFile<'_> {
                 Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
                     if looked.elapsed() > STALL {
                         looked = Instant::now();
-                        if (self.is_stopped)(self.path) {
-                            return self.take_over();
+                        if (self.is_stopped)(self.path)
+                            && let Some(file) = self.take_over()?
+                        {
+                            return Ok(file);
                         }
                         file = (self.open)(self.path)?;
                     }
@@ -61,16 +66,20 @@ impl LockedFile<'_> {
         }
     }
 
-    fn take_over(&self) -> io::Result<File> {
-        let new = self.path.with_extension(format!("lock.{}", std::process::id()));
-        // A former process with this number may have left it.
-        drop(fs::remove_file(&new));
+    /// Replaces the file, unless another process does it or has done it.
+    fn take_over(&self) -> io::Result<Option<File>> {
+        let mut new = self.path.to_owned();
+        new.as_mut_os_string().push(SUCCESSOR);
         let file = (self.open)(&new)?;
         // Others wait for a file with this name: it is locked before they see it.
-        file.lock()?;
+        if file.try_lock().is_err() || !is_same(&file, &new) || !(self.is_stopped)(self.path) {
+            return Ok(None);
+        }
+        // A process that was killed may have left it.
+        file.set_len(0)?;
         (self.replace)(self.path, &file)?;
         fs::rename(&new, self.path)?;
-        Ok(file)
+        Ok(Some(file))
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use emend_agent::store::{Store, StoreError, check_name};
 use emend_llm::BoxFuture;
 
-use crate::file_lock::{self, LockedFile};
+use crate::file_lock::{self, LockedFile, is_same};
 
 /// A store of sessions in a directory.
 #[derive(Debug)]
@@ -52,8 +52,9 @@ impl FileStore {
         let mut file = file.map_err(failed(name))?;
         let mut lengths = self.lengths();
         match append(&mut file, lines.as_bytes(), lengths.get(name).copied()).map_err(failed(name))? {
-            Some(length) => drop(lengths.insert(name.to_owned(), length)),
-            None => return Err(StoreError::Conflict { name: name.to_owned() }),
+            Some(length) if is_same(&file, &path) => drop(lengths.insert(name.to_owned(), length)),
+            // This process may have stood still, and its text is in no document then.
+            _ => return Err(StoreError::Conflict { name: name.to_owned() }),
         }
         Ok(())
     }
