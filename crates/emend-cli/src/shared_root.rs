@@ -115,7 +115,12 @@ pub(crate) struct SharedSaver(pub(crate) Arc<SharedDocument>, pub(crate) Present
 
 impl SaveSnapshot for SharedSaver {
     fn save(&self, changes: &Snapshot, whole: &dyn Fn() -> Snapshot) -> Result<(), EnvError> {
-        self.1.check()?;
-        self.0.append(changes, whole).map_err(failed)
+        let mut refused = Ok(());
+        let may = || {
+            refused = self.1.check();
+            refused.is_ok()
+        };
+        self.0.append(changes, whole, may).map_err(failed)?;
+        refused
     }
 }

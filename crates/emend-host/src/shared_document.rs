@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::files::SyncContent as _;
-use crate::state::{StateDir, StateError, failed, replace};
+use crate::state::{StateDir, StateError, failed, replace_if};
 
 /// Size in bytes that all changes together may have in any document.
 const CHANGES_BYTES_MIN: u64 = 4 << 20;
@@ -102,35 +102,52 @@ impl SharedDocument {
     }
 
     /// Appends a change durably, or replaces the document by `whole` if there is none or its changes have become too large.
-    /// The caller has read everything.
+    /// The caller has read everything. `may` is asked directly before: a process can lose its turn while it stands still. If it
+    /// refuses, the document is as before and the result is `false`.
     ///
     /// # Errors
     ///
     /// [`StateError::Io`]; the document is as before.
-    pub fn append<T: Serialize>(&self, change: &T, whole: impl FnOnce() -> T) -> Result<(), StateError> {
+    pub fn append<T: Serialize>(
+        &self,
+        change: &T,
+        whole: impl FnOnce() -> T,
+        may: impl FnOnce() -> bool,
+    ) -> Result<bool, StateError> {
         let path = self.state.path(self.name)?;
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         let line = line_of(change).map_err(failed(&path))?;
         let fits = |place: &&mut Place| place.n_bytes > 0 && place.n_bytes + line.len() as u64 <= place.n_bytes_max;
-        if let Some(place) = place.as_mut().filter(fits) {
+        if let Some(place) = known.as_mut().filter(fits) {
             let mut file = File::options().append(true).open(&path).map_err(failed(&path))?;
-            let appended =
-                file.set_len(place.n_bytes).and_then(|()| file.write_all(&line)).and_then(|()| file.sync_content());
+            let n_bytes = file.metadata().map_err(failed(&path))?.len();
+            if !may() {
+                return Ok(false);
+            }
+            // Only the part of a line that a killed server left is removed, never a line of another one.
+            let cut = if n_bytes > place.n_bytes { file.set_len(place.n_bytes) } else { Ok(()) };
+            let appended = cut.and_then(|()| file.write_all(&line)).and_then(|()| file.sync_content());
             if let Err(source) = appended {
                 // If this fails, too, the next server to write removes the part.
                 let _ = file.set_len(place.n_bytes);
                 return Err(StateError::Io { path, source });
             }
             place.n_bytes += line.len() as u64;
-            return Ok(());
+            if file.metadata().map_err(failed(&path))?.len() != place.n_bytes {
+                // Others have appended since the question: the next turn reads everything.
+                *known = None;
+            }
+            return Ok(true);
         }
         let line = line_of(&whole()).map_err(failed(&path))?;
-        replace(&path, &line).map_err(failed(&path))?;
+        if !replace_if(&path, &line, may).map_err(failed(&path))? {
+            return Ok(false);
+        }
         File::open(self.state.directory()).and_then(|directory| directory.sync_all()).map_err(failed(&path))?;
         let n_bytes = line.len() as u64;
         let opened = File::open(&path).and_then(|file| place_of(&file, n_bytes, n_bytes));
-        *place = Some(opened.map_err(failed(&path))?);
-        Ok(())
+        *known = Some(opened.map_err(failed(&path))?);
+        Ok(true)
     }
 
     /// Returns the size of the document in bytes, for tests and figures.
@@ -165,10 +182,10 @@ mod tests {
         let (a, b) = (SharedDocument::new(open(), "logs"), SharedDocument::new(open(), "logs"));
         let word = |word: &str| word.to_owned();
         assert_eq!(text(a.read(false).unwrap()), (None, vec![]));
-        a.append(&word("1"), || word("0 1")).unwrap();
+        a.append(&word("1"), || word("0 1"), || true).unwrap();
         assert_eq!(text(b.read(false).unwrap()), (Some(word("0 1")), vec![]));
-        b.append(&word("2"), || unreachable!()).unwrap();
-        b.append(&word("3"), || unreachable!()).unwrap();
+        b.append(&word("2"), || unreachable!(), || true).unwrap();
+        b.append(&word("3"), || unreachable!(), || true).unwrap();
         assert_eq!(text(a.read(false).unwrap()), (None, vec![word("2"), word("3")]));
         assert_eq!(text(a.read(false).unwrap()), (None, vec![]));
         assert_eq!(text(a.read(true).unwrap()), (Some(word("0 1")), vec![word("2"), word("3")]));
@@ -176,11 +193,61 @@ mod tests {
         let path = open().path("logs").unwrap();
         File::options().append(true).open(&path).unwrap().write_all(b"\"bro").unwrap();
         assert_eq!(text(b.read(false).unwrap()), (None, vec![]));
-        b.append(&word("4"), || unreachable!()).unwrap();
+        b.append(&word("4"), || unreachable!(), || true).unwrap();
         assert_eq!(text(a.read(false).unwrap()), (None, vec![word("4")]));
         // A large change makes the document anew; the other server reads the whole.
-        a.append(&"x".repeat(5 << 20), || word("all")).unwrap();
+        a.append(&"x".repeat(5 << 20), || word("all"), || true).unwrap();
         assert_eq!(text(b.read(false).unwrap()), (Some(word("all")), vec![]));
         assert_eq!(fs::read_to_string(&path).unwrap(), "\"all\"\n");
+    }
+
+    #[test]
+    fn a_server_that_stood_still_takes_nothing_from_others() {
+        let around = TempDir::new().unwrap();
+        let root = around.path().join("project");
+        fs::create_dir(&root).unwrap();
+        let open = || Arc::new(StateDir::open_as(&around.path().join("home"), &root, true).unwrap());
+        let (a, b) = (SharedDocument::new(open(), "logs"), SharedDocument::new(open(), "logs"));
+        let word = |word: &str| word.to_owned();
+        let other = |text: &str| {
+            b.read::<String>(false).unwrap();
+            assert!(b.append(&word(text), || word(text), || true).unwrap());
+        };
+        let all = || text(SharedDocument::new(open(), "logs").read(true).unwrap());
+        // Before there is a document.
+        let refused = a.append(
+            &word("late"),
+            || word("late"),
+            || {
+                other("1");
+                false
+            },
+        );
+        assert!(!refused.unwrap());
+        assert_eq!(all(), (Some(word("1")), vec![]));
+        a.read::<String>(false).unwrap();
+        let refused = a.append(
+            &word("late"),
+            || unreachable!(),
+            || {
+                other("2");
+                false
+            },
+        );
+        assert!(!refused.unwrap());
+        assert_eq!(all(), (Some(word("1")), vec![word("2")]));
+        // Nothing can be asked between the last question and the write.
+        a.read::<String>(false).unwrap();
+        let written = a.append(
+            &word("4"),
+            || unreachable!(),
+            || {
+                other("3");
+                true
+            },
+        );
+        assert!(written.unwrap());
+        assert_eq!(all(), (Some(word("1")), vec![word("2"), word("3"), word("4")]));
+        assert_eq!(text(a.read(false).unwrap()), all());
     }
 }

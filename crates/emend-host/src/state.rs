@@ -349,12 +349,25 @@ fn hide(directory: &Path) -> io::Result<()> {
 
 /// Replaces a file's content. Only one process does so at a time, because the directory is locked.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace_if(path, content, || true).map(drop)
+}
+
+/// Replaces a file's content if `may` agrees directly before. Returns whether it did.
+pub(crate) fn replace_if(path: &Path, content: &[u8], may: impl FnOnce() -> bool) -> io::Result<bool> {
     let mut temporary = path.to_owned();
     temporary.as_mut_os_string().push(".new");
+    // A new file: a process that lost its lock while it stood still may have the one before open, and writes on.
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let mut file = File::create(&temporary)?;
     file.write_all(content)?;
     file.sync_content()?;
-    fs::rename(&temporary, path)
+    if !may() {
+        return Ok(false);
+    }
+    fs::rename(&temporary, path).map(|()| true)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use emend_llm::BoxFuture;
 use emend_llm::runtime::Mutex;
 use futures::channel::oneshot;
 
+use super::records::JobDecision;
 use crate::approval::{Approval, ApprovalRequest, Approver};
 
 /// Waits for answers to approval requests by the id of the tool call.
@@ -24,6 +25,16 @@ enum Entry {
     Answered(Approval),
 }
 
+impl From<JobDecision> for Approval {
+    fn from(decision: JobDecision) -> Self {
+        match decision {
+            JobDecision::Allow => Self::Allow,
+            JobDecision::AllowAlways => Self::AllowAlways,
+            JobDecision::Deny(reason) => Self::Deny { reason },
+        }
+    }
+}
+
 impl Desk {
     /// Returns a desk at which the first answer to an edit holds for all edits of the run.
     pub(super) fn confirming_once(editing_tools: Vec<String>) -> Self {
@@ -37,6 +48,15 @@ impl Desk {
             // The receiver is gone if the run was cancelled.
             Some(Entry::Waits(sender)) => drop(sender.send(approval)),
             _ => drop(waiting.insert(call_id.to_owned(), Entry::Answered(approval))),
+        }
+    }
+
+    /// Hands over the answers that other servers got, as far as requests wait for them.
+    pub(super) fn answer_open(&self, decisions: &BTreeMap<String, JobDecision>) {
+        for (call_id, decision) in decisions {
+            if matches!(self.waiting.lock().get(call_id), Some(Entry::Waits(_))) {
+                self.answer(call_id, decision.clone().into());
+            }
         }
     }
 

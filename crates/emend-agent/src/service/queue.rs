@@ -235,6 +235,7 @@ async fn look_after(inner: &Shared<Inner>, woken: &Woken) {
             running.lost.cancel();
         }
         let Some(agent) = slot.agent.lock().clone() else { continue };
+        agent.desk.answer_open(&job.control.decisions);
         running.passed.pass_on(&agent, &job);
     }
 }

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::api::{ApiError, ApiResult};
+use super::changes::Changes;
 use super::inner::Inner;
 use super::recorder::Recorder;
-use super::records::{EventRecord, JobRecord, Question};
+use super::records::{EventRecord, JobRecord, OpenApproval, Question};
 use super::store::EventScope;
+use crate::approval::Decision;
 use crate::error_code::Code;
 use crate::session::StepKeeper as _;
 
@@ -120,6 +122,19 @@ impl Told {
         let is_done = |id: &String| self.calls.contains(&("tool.call.completed".to_owned(), id.clone()));
         let requested = self.calls.iter().filter(|(kind, _)| kind == "tool.call.requested");
         requested.filter(|(_, id)| !is_done(id)).count() as u64
+    }
+
+    /// Closes the requests of subagents, which ended with their process. Only the calls of the agent itself are told as
+    /// requested.
+    pub(super) fn close_lost(&self, job: &mut JobRecord, changes: &mut Changes) {
+        let is_own = |id: &String| self.calls.contains(&("tool.call.requested".to_owned(), id.clone()));
+        let (open, lost): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut job.approvals).into_iter().partition(|open| is_own(&open.tool_call_id));
+        job.approvals = open;
+        for OpenApproval { tool_call_id, .. } in lost {
+            let data = json!({ "tool_call_id": tool_call_id, "decision": Decision::Aborted, "reason": null });
+            changes.event(job, "approval.resolved", data);
+        }
     }
 
     /// Returns whether an event is stored already.

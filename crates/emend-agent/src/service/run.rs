@@ -11,9 +11,7 @@ use super::changes::Changes;
 use super::ending::{complete, end_with, error_of, shut_down, used_limit};
 use super::inner::Inner;
 use super::recorder::{Recorder, Waiting};
-use super::records::{
-    ErrorBody, JobControl, JobDecision, JobRecord, JobStatus, OpenApproval, Question, SessionRecord, Spent,
-};
+use super::records::{ErrorBody, JobControl, JobRecord, JobStatus, OpenApproval, Question, SessionRecord, Spent};
 use super::resume::{Begin, Input, Told, question_of};
 use super::slot::Agent;
 use super::store::WorkChange;
@@ -168,11 +166,7 @@ async fn open(inner: &Shared<Inner>, task: &Task) -> ApiResult<Option<Opened>> {
         config.max_schema_retries = max_schema_retries;
     });
     for (call_id, decision) in &job.control.decisions {
-        let approval = match decision.clone() {
-            JobDecision::Allow => Approval::Allow,
-            JobDecision::AllowAlways => Approval::AllowAlways,
-            JobDecision::Deny(reason) => Approval::Deny { reason },
-        };
+        let approval = Approval::from(decision.clone());
         if !matches!(approval, Approval::Deny { .. }) {
             agent.desk.confirm(told.tool_of(call_id).unwrap_or_default());
         }
@@ -219,6 +213,9 @@ async fn begin(inner: &Shared<Inner>, task: &Task, opened: &Opened) -> ApiResult
             task.check(job)?;
             if let Some(told) = told_canvas {
                 session.told_canvas = told;
+            }
+            if task.is_shared && input.is_none() {
+                opened.told.close_lost(job, changes);
             }
             job.status = if job.approvals.is_empty() { JobStatus::Running } else { JobStatus::WaitingForUser };
             job.control.waits_for = None;
@@ -432,7 +429,7 @@ async fn store_events(inner: &Inner, task: &Task, agent: &Agent, batch: Batch<'_
                 }
             }
             let mut change = None;
-            if task.is_shared && !job.approvals.is_empty() {
+            if task.is_shared && !job.approvals.is_empty() && !agent.is_bound() {
                 change = Some(wait_for_user(job));
             }
             let waits = change.is_some();

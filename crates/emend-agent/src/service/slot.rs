@@ -65,6 +65,18 @@ pub(super) struct Agent {
 }
 
 impl Agent {
+    /// Returns whether work of the agent would end with this process: a subagent works, or waits for the user.
+    #[cfg(not(target_family = "wasm"))]
+    pub(super) fn is_bound(&self) -> bool {
+        self.session.has_working_subagents()
+    }
+
+    /// No other process goes on with a job of a browser.
+    #[cfg(target_family = "wasm")]
+    pub(super) fn is_bound(&self) -> bool {
+        true
+    }
+
     /// Forgets the canvas as the conversation knows it: the conversation may no longer have what it was told.
     pub(super) fn forget_canvas(&self) {
         if let Some(notes) = &self.notes {

@@ -120,6 +120,9 @@ pub(in crate::session) trait Children: MaybeSend + MaybeSync {
     fn drop_all(&self);
     /// Returns the workspace revisions that were reported since the last call.
     fn take_reported(&self) -> Vec<u64>;
+    /// Returns whether a child works, also one that waits for the user.
+    #[cfg(not(target_family = "wasm"))]
+    fn has_working(&self) -> bool;
     /// Returns the children as tools use them, under these settings of the parent.
     fn host(self: Shared<Self>, settings: Settings) -> Shared<dyn SubagentHost>;
 }

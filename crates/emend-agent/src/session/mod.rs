@@ -209,6 +209,12 @@ impl Session {
         self.core.status().run_id
     }
 
+    /// Returns whether a subagent works, also one that waits for the user. It ends with this process.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn has_working_subagents(&self) -> bool {
+        self.core.subagents.has_working()
+    }
+
     /// Returns the usage of the model's context window.
     #[must_use]
     pub fn context_use(&self) -> ContextUse {

@@ -2,7 +2,8 @@
 //!
 //! The steps are the responses of the model (`llm:<n>`, counted within a job) and the results of tool calls
 //! (`tool:<call_id>`). A command is announced before it starts (`begin:<call_id>`): a second process does not run it
-//! again, because it may have had effects. Edits are recognised by the line logs of the workspace.
+//! again, because it may have had effects. Edits are recognised by the line logs of the workspace. A subagent ends with its
+//! process, and the model is told so.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -166,6 +167,31 @@ impl Steps {
             let is_begun = keeper.recorded(&name_of_begin(call)).is_some();
             is_begun.then(|| Err(ToolError::new(Code::Aborted, LOST)))
         })
+    }
+
+    /// Returns the error of a call about a subagent that worked in a killed process. `error` is that of this process, which
+    /// does not know the subagent.
+    #[cfg(not(target_family = "wasm"))]
+    pub(in crate::session) fn about_lost_subagent(&self, core: &Core, call: &ToolCall, error: ToolError) -> ToolError {
+        use emend_llm::ContentPart;
+
+        let id = call.arguments["agent_id"].as_str().filter(|_| error.code == Code::NotFound);
+        let Some(id) = id.filter(|_| self.keeper().is_some()) else { return error };
+        // As `spawn_agent` tells it.
+        let started = format!("{id} is running.");
+        let is_told = |part: &ContentPart| match part {
+            ContentPart::ToolResult(result) => result.content.to_string().contains(&started),
+            _ => false,
+        };
+        let history = core.history();
+        if !history.entries().iter().any(|entry| entry.message.content.iter().any(is_told)) {
+            return error;
+        }
+        let message = format!(
+            "{id} ended when the server was replaced, and its result is lost. Its edits so far stay. Look at the files before \
+             you give the rest of its task to another subagent."
+        );
+        ToolError::new(Code::Aborted, message)
     }
 
     /// Announces a command: a process that finds it announced does not run it again.

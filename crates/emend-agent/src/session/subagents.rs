@@ -350,6 +350,11 @@ impl Children for Subagents {
         Box::pin(self.abort_children())
     }
 
+    #[cfg(not(target_family = "wasm"))]
+    fn has_working(&self) -> bool {
+        self.state().children.iter().any(|child| child.status == AgentStatus::Running)
+    }
+
     fn host(self: Shared<Self>, settings: Settings) -> Shared<dyn SubagentHost> {
         Shared::new(Agents { subagents: self, settings })
     }

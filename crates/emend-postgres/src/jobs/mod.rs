@@ -150,7 +150,7 @@ impl PostgresJobs {
         rows.iter().map(|row| Ok((row.get(0), self.value(row.get(1))?))).collect()
     }
 
-    /// Records the result of a step: `llm:<n>`, `tool:<call_id>` or `apply:<n>`.
+    /// Records the result of a step under a name that the worker gives it, for example `llm:<n>` or `tool:<call_id>`.
     ///
     /// # Errors
     ///

@@ -214,6 +214,8 @@ async fn attempt(
     if MAY_RECORD && tool.effect() == ToolEffect::Runs {
         core.steps.announce(call).await;
     }
+    #[cfg(not(target_family = "wasm"))]
+    let original = call;
     let call = tool.call(&arguments, &context);
     let outcome = if tool.interruptible() {
         match select(call, cancel.cancelled()).await {
@@ -227,6 +229,13 @@ async fn attempt(
     if context.lease.is_some() {
         lease_holder.lock().await.end_guard();
     }
+    #[cfg(not(target_family = "wasm"))]
+    let outcome = match outcome {
+        Err(error) if tool.effect() == ToolEffect::Delegates => {
+            Err(core.steps.about_lost_subagent(core, original, error))
+        }
+        outcome => outcome,
+    };
     outcome.map_err(|error| error.naming(&context.names))
 }
 
