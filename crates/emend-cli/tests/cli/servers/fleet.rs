@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -15,14 +15,18 @@ use crate::support::Project;
 
 const TOKEN: &str = "a-token-for-the-tests";
 
-/// Jobs that one server runs at the same time.
-pub(super) const RUNNING_MAX: &str = "4";
+/// Jobs that one server runs at the same time, unless a test says otherwise.
+pub(super) const RUNNING_MAX: usize = 4;
+
+/// Time for which a request is tried again while no server answers.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The servers; killed when they are dropped.
 pub(super) struct Fleet<'a> {
     project: &'a Project,
     model: &'a Model,
     store: String,
+    running_max: usize,
     servers: Vec<Mutex<Running>>,
     random: Seeded,
 }
@@ -41,9 +45,21 @@ impl Drop for Running {
 
 impl<'a> Fleet<'a> {
     pub(super) fn start(project: &'a Project, model: &'a Model, store: &str, n_servers: usize, seed: u64) -> Self {
+        Self::start_with(project, model, store, (n_servers, RUNNING_MAX), seed)
+    }
+
+    /// Starts so many servers, of which each runs up to so many jobs at the same time.
+    pub(super) fn start_with(
+        project: &'a Project,
+        model: &'a Model,
+        store: &str,
+        (n_servers, running_max): (usize, usize),
+        seed: u64,
+    ) -> Self {
         let store = format!("postgres:{store}");
-        let servers = (0..n_servers).map(|n| Mutex::new(serve(project, model, &store, n))).collect();
-        Self { project, model, store, servers, random: Seeded::new(seed) }
+        let mut fleet = Self { project, model, store, running_max, servers: Vec::new(), random: Seeded::new(seed) };
+        fleet.servers = (0..n_servers).map(|n| Mutex::new(fleet.serve(n))).collect();
+        fleet
     }
 
     /// Kills a server with SIGKILL and starts it again.
@@ -51,7 +67,7 @@ impl<'a> Fleet<'a> {
         let mut running = self.servers[server].lock().unwrap();
         running.child.kill().unwrap();
         running.child.wait().unwrap();
-        *running = serve(self.project, self.model, &self.store, server);
+        *running = self.serve(server);
     }
 
     /// Stops a server without its knowledge, or lets it go on.
@@ -114,13 +130,51 @@ impl<'a> Fleet<'a> {
 
     /// Sends a request until a server answers it. Repeats are harmless for reads only.
     pub(super) fn get(&self, path: &str) -> Value {
+        let until = Instant::now() + PATIENCE;
         loop {
+            assert!(Instant::now() < until, "no server answers to {path}");
             match self.send("GET", path, &Value::Null) {
                 Some((200, reply)) => return reply,
                 Some((status @ 400..500, reply)) => panic!("{path}: {status} {reply}"),
                 _ => std::thread::sleep(Duration::from_millis(50)),
             }
         }
+    }
+
+    /// Starts a server, again and again while the database does not answer, as a supervisor of services does.
+    fn serve(&self, server: usize) -> Running {
+        let mut reasons = Vec::new();
+        for _ in 0..50 {
+            match self.try_to_serve(server) {
+                Ok(running) => return running,
+                Err(reason) => reasons.push(reason),
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        panic!("server {server} does not start: {reasons:?}");
+    }
+
+    fn try_to_serve(&self, server: usize) -> Result<Running, String> {
+        let args = ["serve", "--port", "0", "--model", "openai_compatible:m", "--log", "none", "--rate-limit", "0"];
+        let mut command =
+            self.project.command(&[&args[..], &["--subagents", "--job-lease", "2", "--store", &self.store]].concat());
+        command.env("EMEND_TOKEN", TOKEN).env("OPENAI_COMPATIBLE_API_KEY", "key");
+        command.env("OPENAI_COMPATIBLE_BASE_URL", format!("http://{}/s{server}/v1", self.model.address));
+        let running_max = self.running_max.to_string();
+        for (name, value) in [("SESSIONS", "0"), ("JOBS_PER_SESSION", "0"), ("RUNNING_JOBS", &running_max)] {
+            command.env(format!("EMEND_MAX_{name}"), value);
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        if !line.starts_with("emend serves ") {
+            let mut text = String::new();
+            child.stderr.as_mut().unwrap().read_to_string(&mut text).unwrap();
+            child.wait().unwrap();
+            return Err(format!("{line}{text}"));
+        }
+        let address = line.trim_end().trim_end_matches('/').rsplit("http://").next().unwrap().to_owned();
+        Ok(Running { child, address })
     }
 }
 
@@ -140,38 +194,4 @@ fn exchange(address: &str, method: &str, path: &str, body: &str, answer: &mut St
 fn read_reply(answer: &str) -> Option<(u16, Value)> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     Some((head.get(9..12)?.parse().ok()?, serde_json::from_str(body).ok()?))
-}
-
-/// Starts a server, again and again while the database does not answer, as a supervisor of services does.
-fn serve(project: &Project, model: &Model, store: &str, server: usize) -> Running {
-    let mut reasons = Vec::new();
-    for _ in 0..50 {
-        match try_to_serve(project, model, store, server) {
-            Ok(running) => return running,
-            Err(reason) => reasons.push(reason),
-        }
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    panic!("server {server} does not start: {reasons:?}");
-}
-
-fn try_to_serve(project: &Project, model: &Model, store: &str, server: usize) -> Result<Running, String> {
-    let args = ["serve", "--port", "0", "--model", "openai_compatible:m", "--log", "none", "--rate-limit", "0"];
-    let mut command = project.command(&[&args[..], &["--job-lease", "2", "--store", store]].concat());
-    command.env("EMEND_TOKEN", TOKEN).env("OPENAI_COMPATIBLE_API_KEY", "key");
-    command.env("OPENAI_COMPATIBLE_BASE_URL", format!("http://{}/s{server}/v1", model.address));
-    for (name, value) in [("SESSIONS", "0"), ("JOBS_PER_SESSION", "0"), ("RUNNING_JOBS", RUNNING_MAX)] {
-        command.env(format!("EMEND_MAX_{name}"), value);
-    }
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    if !line.starts_with("emend serves ") {
-        let mut text = String::new();
-        child.stderr.as_mut().unwrap().read_to_string(&mut text).unwrap();
-        child.wait().unwrap();
-        return Err(format!("{line}{text}"));
-    }
-    let address = line.trim_end().trim_end_matches('/').rsplit("http://").next().unwrap().to_owned();
-    Ok(Running { child, address })
 }

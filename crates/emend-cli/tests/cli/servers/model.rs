@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -24,6 +24,8 @@ struct State {
     /// Requests in flight by the number of the server.
     in_flight: Mutex<BTreeMap<usize, u64>>,
     n_requests: AtomicU64,
+    /// The servers that got a response with a call, in order.
+    called: Mutex<Vec<usize>>,
     /// The last message of the user in each request, in order.
     asked: Mutex<Vec<String>>,
     /// Requests in which a call has no result.
@@ -39,6 +41,7 @@ impl Model {
             random: Seeded::new(seed),
             in_flight: Mutex::default(),
             n_requests: AtomicU64::new(0),
+            called: Mutex::default(),
             asked: Mutex::default(),
             open_calls: Mutex::default(),
         });
@@ -57,6 +60,19 @@ impl Model {
     pub(super) fn busy(&self) -> Vec<usize> {
         let in_flight = self.state.in_flight.lock().unwrap();
         in_flight.iter().filter(|(_, n)| **n > 0).map(|(server, _)| *server).collect()
+    }
+
+    /// Waits for the next response with a call, and returns its server.
+    pub(super) fn next_call(&self, patience: Duration) -> Option<usize> {
+        let called = || self.state.called.lock().unwrap();
+        let (n_before, until) = (called().len(), Instant::now() + patience);
+        while Instant::now() < until {
+            if let Some(server) = called().get(n_before) {
+                return Some(*server);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        None
     }
 
     pub(super) fn n_requests(&self) -> u64 {
@@ -113,7 +129,11 @@ impl State {
             stream,
             "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n{chunks}data: [DONE]\n\n"
         )?;
-        stream.flush()
+        stream.flush()?;
+        if chunks.contains(r#""finish_reason":"tool_calls""#) {
+            self.called.lock().unwrap().push(server);
+        }
+        Ok(())
     }
 }
 
@@ -131,12 +151,14 @@ fn has_open_call(request: &Value) -> bool {
 }
 
 /// Returns the chunks of the response to the last message of the user: a call for `append WORD to FILE` or `ask me`, and a
-/// text after the result of a call or for an answer. `check and append …` has a command before.
+/// text after the result of a call or for an answer. `check and append …` has a command before, and `delegate: append …` has
+/// a subagent that appends.
 fn response(request: &Value) -> Vec<Value> {
     let messages = request["messages"].as_array().unwrap();
     let text = last_of_user(request);
     let n_results = messages.iter().rev().take_while(|message| message["role"] != "user").count() / 2;
-    let n_calls = 1 + usize::from(text.contains("check and "));
+    let task = text.split_once("delegate: ").map(|(_, task)| task);
+    let n_calls = 1 + usize::from(text.contains("check and ") || task.is_some());
     let is_new = n_results < n_calls;
     let word = text.split("append ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or("ask");
     let chunk = |delta: Value, finish: Option<&str>| {
@@ -147,13 +169,15 @@ fn response(request: &Value) -> Vec<Value> {
     };
     let call = |name: &str, arguments: Value| {
         let function = json!({ "name": name, "arguments": arguments.to_string() });
-        let id = format!("call_{word}_{n_results}");
+        let id = format!("call_{word}_{}{n_results}", if task.is_some() { "of_parent_" } else { "" });
         let call = json!({ "index": 0, "id": id, "type": "function", "function": function });
         chunk(json!({ "role": "assistant", "content": null, "tool_calls": [call] }), None)
     };
     let say = |text: String| chunk(json!({ "role": "assistant", "content": text }), None);
     let is_call = is_new && (word != "ask" || text.contains("ask me"));
     let first = match word {
+        _ if is_call && task.is_some() && n_results == 0 => call("spawn_agent", json!({ "task": task })),
+        _ if is_call && task.is_some() => call("wait", json!({ "agent_id": "agent_1" })),
         _ if is_call && n_results + 1 < n_calls => call("shell", json!({ "command": "true" })),
         "ask" if is_call => call("clarify_user", json!({ "question": "Which colour" })),
         "ask" => say(format!("the answer was {}", text.trim())),

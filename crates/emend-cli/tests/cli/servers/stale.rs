@@ -54,6 +54,45 @@ fn a_job_whose_server_was_killed_after_its_edit_awaits_review() {
     assert_eq!(bench.fleet.get("/api/agent/review")["files"][0]["hunks"].as_array().unwrap().len(), 1);
 }
 
+/// Holds each commit that records the result of a call, while `held` has a row.
+const HOLD: &str = "
+    CREATE TABLE public.held ();
+    INSERT INTO public.held DEFAULT VALUES;
+    CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF EXISTS (SELECT FROM public.held) THEN PERFORM pg_sleep(60); END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER hold BEFORE INSERT ON emend.events FOR EACH ROW WHEN (NEW.kind = 'tool.call.completed')
+        EXECUTE FUNCTION public.hold();";
+
+#[test]
+fn a_server_killed_between_its_write_and_the_record_of_the_step_has_written_once() {
+    let Some(database) = TestServer::shared() else { return };
+    let (project, model) = (project(1), Model::start(30, (5, 10)));
+    let bench = bench(database, &project, &model);
+    bench.sql(HOLD);
+    let job = bench.job("direct", &append(0));
+    wait_unseen(&bench, &job, |_| {
+        let waits =
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+        project.read(&ledger(0)).contains(&word(0, 0)) && bench.sql(waits) == "1"
+    });
+    bench.sql("DELETE FROM public.held");
+    (0..2).for_each(|server| bench.fleet.kill(server));
+    // The database does not notice that the client is gone.
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE wait_event = 'PgSleep' AND datname = current_database()";
+    assert_eq!(bench.sql(end), "t");
+    bench.wait_for(&job, "completed");
+    assert_eq!(project.read(&ledger(0)), format!("BEGIN\n{}\nEND\n", word(0, 0)));
+    let page = bench.fleet.get(&format!("{job}/events?limit=5000"));
+    let results: Vec<_> =
+        page["events"].as_array().unwrap().iter().filter(|event| event["type"] == "tool.call.completed").collect();
+    assert_eq!(results.len(), 1, "{results:?}");
+    assert!(results[0].to_string().contains("The server was replaced during this call"), "{results:?}");
+    model.assert_calls_have_results();
+}
+
 #[test]
 fn the_end_of_a_job_leaves_the_jobs_of_other_servers_in_review() {
     let Some(database) = TestServer::shared() else { return };
