@@ -154,6 +154,7 @@ export const tests = {
       await app.askAndWait("rename colour to color in notes.md");
       await page.getByRole("button", { name: "New conversation", exact: true }).first().click();
       while ((await call(server.url, "GET", "/api/agent/sessions")).total < 2) await page.waitForTimeout(20);
+      await page.getByText("What should I change?").waitFor();
       assert.deepEqual(await flags(server), { tools: false, enforce_lease: false });
       await (await choose(true)).waitFor({ state: "detached" });
       assert.deepEqual(await flags(server), { tools: true, enforce_lease: true });
@@ -166,6 +167,26 @@ export const tests = {
       await page.keyboard.press("Escape");
       await app.askAndWait("rename colour to color in notes.md");
       await app.hunks(1);
+    });
+  },
+
+  async "the user can read what the assistant was told about edits of the canvas"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const app = await joinServer(page, url, server.url);
+      await app.openFile("notes.md");
+      await app.askAndWait("what is in notes.md?");
+      const told = async () => {
+        await menu(page, "Options…");
+        await page.getByText("What the assistant was told about your edits").click();
+        return page.getByRole("dialog", { name: "Options" });
+      };
+      await (await told()).getByText("Nothing yet.").waitFor();
+      await page.keyboard.press("Escape");
+      await app.editor.click();
+      await page.keyboard.press("Control+Home");
+      await page.keyboard.type("My line.\n");
+      await app.askAndWait("what is in notes.md?");
+      await (await told()).locator("pre", { hasText: "+My line." }).waitFor();
     });
   },
 };

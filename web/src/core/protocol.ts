@@ -212,6 +212,8 @@ export interface OfServer {
   sessions(query: string, archived: boolean, after: string | null): Promise<SessionPage>;
   /** Returns the joined session. */
   sessionInfo(): Promise<SessionInfo>;
+  /** Returns the messages that only the model got: the user's edits of the canvas, as diffs. */
+  hiddenMessages(): Promise<readonly string[]>;
   /** Starts a session with this model, or with that of the server for "". Returns its id. */
   startSession(model: string, canvas: boolean): Promise<string>;
   changeSession(id: string, change: SessionChange): Promise<void>;

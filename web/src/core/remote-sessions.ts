@@ -37,6 +37,11 @@ export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" 
     return { ...infoOf(record), spentByTask: amountsOf(record.job?.usage ?? {}) };
   }
 
+  async hiddenMessages(): Promise<readonly string[]> {
+    const { chat } = await this.client.call("GetSession", { session_id: this.session, hidden: "true" });
+    return chat.filter(({ role }) => role === "hidden").map(({ text }) => text);
+  }
+
   startSession(model: string, canvas: boolean): Promise<string> {
     return createdSession(this.client, model, canvas);
   }

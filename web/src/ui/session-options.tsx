@@ -6,7 +6,8 @@ import { changeSession } from "../actions/sessions.js";
 import type { Amounts, SessionChange, SessionInfo, WorkMode } from "../engine.js";
 import { plural } from "../hunk-text.js";
 import { dollars } from "../money.js";
-import { isRunning, notify, options, session, showError } from "../store.js";
+import { reveal } from "../reveal.js";
+import { currentEngine, isRunning, notify, options, session, showError } from "../store.js";
 import { closeDialog, Modal } from "./modal.js";
 import { Check, Limit, NotifyChoice } from "./options-dialog.js";
 
@@ -99,6 +100,7 @@ function Form({ info }: { info: SessionInfo }) {
           canvas.value = value;
         }}
       />
+      <Told />
       <label class="field">
         <span>
           Model <span class="faint">(from the next task on, as the server names it)</span>
@@ -201,4 +203,24 @@ function time(milliseconds: number): string {
 
 function isSame(a: Amounts, b: Amounts): boolean {
   return a.tokens === b.tokens && a.costUsd === b.costUsd && a.durationMs === b.durationMs;
+}
+
+/** The hidden messages of the conversation, read when the user unfolds them. */
+function Told() {
+  const told = useSignal<readonly string[] | null>(null);
+  const read = async (isOpen: boolean): Promise<void> => {
+    if (isOpen) told.value = await currentEngine().hiddenMessages();
+  };
+  return (
+    <details class="told" onToggle={(event) => void read(event.currentTarget.open).catch(showError)}>
+      <summary>What the assistant was told about your edits</summary>
+      {told.value?.length === 0 && <p class="field-note">Nothing yet.</p>}
+      {told.value?.map((text, index) => (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it.
+        <pre key={index} tabIndex={0}>
+          {reveal(text)}
+        </pre>
+      ))}
+    </details>
+  );
 }
