@@ -1,0 +1,202 @@
+/** The page's side: an agent whose core runs in a worker. */
+
+import type { AgentChange } from "../agent/changes.js";
+import type { EventsOptions, RunOptions } from "../agent/options.js";
+import type { AgentEvent } from "../agent/types.js";
+import { CallerSignal } from "../caller-signal.js";
+import { ClosedError, ConfigError, EmendError, NotInitializedError } from "../errors.js";
+import type { AgentTool } from "../host/types.js";
+import { parametersOf } from "../llm/standard-schema.js";
+import { optionsOf, requireOptions, requireText, shown } from "../validate.js";
+import { Link } from "./link.js";
+import { type Called, type Offered, OPEN, type Opening } from "./protocol.js";
+import { WorkerRun } from "./run.js";
+import { listen, startWorker, type WorkerLike } from "./start.js";
+import type { WorkerAgentOptions, WorkerCanvas, WorkerFiles, WorkerForkOptions, WorkerMethods } from "./types.js";
+
+const CREATE = Symbol("create");
+
+/** Names of the methods that only pass on their arguments. */
+const METHODS = [
+  ...["newSession", "openSession", "turns", "followUp", "compact", "review", "accept", "reject", "acceptAll"],
+  ...["rejectAll", "undo", "redo"],
+];
+
+/**
+ * An agent whose core runs in a worker, so that it never blocks the page. It has the methods of `Agent`, with promises of their
+ * results. Tools, providers, environments, stores, `approve` and `fetch` run in the page.
+ */
+export class WorkerAgent {
+  /** The project's files. */
+  readonly files: WorkerFiles;
+  /** The file that the user's editor shows. */
+  readonly canvas: WorkerCanvas;
+
+  readonly #worker: WorkerLike;
+  readonly #link: Link;
+  readonly #agent: Called<Offered>;
+  #closed = false;
+
+  private constructor(create: symbol, worker: WorkerLike, link: Link, agent: Called<Offered>) {
+    if (create !== CREATE)
+      throw new NotInitializedError("not_initialized", "create an agent with `await WorkerAgent.create(options)`");
+    this.#worker = worker;
+    this.#link = link;
+    this.#agent = agent;
+    this.files = methodsOf<WorkerFiles>((name, args) => agent.call("files", name, args));
+    this.canvas = methodsOf<WorkerCanvas>((name, args) => agent.call("canvas", name, args));
+    for (const name of METHODS) {
+      Object.defineProperty(this, name, { value: (...args: unknown[]) => agent.call("agent", name, args) });
+    }
+  }
+
+  /**
+   * Starts a worker and creates an agent in it.
+   *
+   * @throws {ConfigError} if the options are wrong.
+   * @throws {EmendError} with code `load_failed` if the worker or the core cannot be loaded.
+   */
+  static create(options: WorkerAgentOptions = {}): Promise<WorkerAgent> {
+    return WorkerAgent.#open("create", "", options);
+  }
+
+  /** Creates an agent that continues a saved session, as `Agent.resume` does. */
+  static resume(id: string, options: WorkerAgentOptions): Promise<WorkerAgent> {
+    return WorkerAgent.#open("resume", requireText("the id", id), options);
+  }
+
+  /** Creates an agent that continues a saved session in a new one, as `Agent.fork` does. */
+  static fork(id: string, options: WorkerForkOptions): Promise<WorkerAgent> {
+    return WorkerAgent.#open("fork", requireText("the id", id), options);
+  }
+
+  static async #open(how: Opening["how"], id: string, given: WorkerForkOptions): Promise<WorkerAgent> {
+    const { worker: source, wasm, ...options } = requireOptions("the options", given);
+    const opening = { how, id, options: sendable(options), wasm };
+    const worker = typeof source === "function" ? source() : (source ?? startWorker());
+    const link = new Link((message) => worker.postMessage(message));
+    listen(worker, { message: (message) => link.receive(message), failed: (error) => link.end(error) });
+    try {
+      return new WorkerAgent(CREATE, worker, link, (await link.call(OPEN, [opening])) as Called<Offered>);
+    } catch (error) {
+      void worker.terminate();
+      throw error instanceof EmendError ? error : new ConfigError("configuration", NOT_SENDABLE, { cause: error });
+    }
+  }
+
+  /** Returns the session's id. */
+  sessionId(): Promise<string> {
+    return this.#agent.sessionId();
+  }
+
+  /**
+   * Starts a run, which advances as far as its events are read, like one of `Agent`. What `Agent.run` throws, such as a
+   * `BusyError`, is thrown by the loop and by `result`.
+   */
+  run(text: string, options: RunOptions = {}): WorkerRun {
+    const { signal } = optionsOf(options, ["signal"]);
+    // Throws if it is not a signal.
+    new CallerSignal(signal);
+    return new WorkerRun((begin) => this.#agent.run(text, { signal }, begin), signal);
+  }
+
+  /** Subscribes to the session's events, as `Agent.events` does. */
+  async *events(options: EventsOptions = {}): AsyncGenerator<AgentEvent, undefined> {
+    try {
+      yield* await this.#agent.events(options);
+    } catch (error) {
+      // The end of the agent is the regular end of its events.
+      if (!this.#closed) throw error;
+    }
+  }
+
+  /** Calls `listener` after each change, as `Agent.subscribe` does. Returns the function that ends the subscription. */
+  subscribe(listener: (change: AgentChange) => void): () => void {
+    if (typeof listener !== "function") throw new EmendError("invalid_argument", "the listener must be a function");
+    let isOver = false;
+    const ending = this.#agent.subscribe((change) => {
+      if (isOver) return;
+      try {
+        listener(change);
+      } catch (error) {
+        // As for the listeners of an event target.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    });
+    ending.catch(() => {});
+    return () => {
+      isOver = true;
+      void ending.then((end) => end()).catch(() => {});
+    };
+  }
+
+  /** Changes options, as `Agent.configure` does. */
+  async configure(changes: Parameters<WorkerMethods["configure"]>[0]): Promise<void> {
+    await this.#agent.call("agent", "configure", [sendable(requireOptions("the changes", changes))]);
+  }
+
+  /** Switches to another model, as `Agent.setModel` does. */
+  async setModel(model: Parameters<WorkerMethods["setModel"]>[0]): Promise<void> {
+    await this.#agent.call("agent", "setModel", [model]);
+  }
+
+  /** Ends the agent and its worker. The current run and all pending calls fail with a `ClosedError`. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#link.end(new ClosedError("closed", "the agent was closed"));
+    void this.#worker.terminate();
+  }
+}
+
+export interface WorkerAgent extends WorkerMethods, Disposable {}
+if (Symbol.dispose !== undefined) {
+  WorkerAgent.prototype[Symbol.dispose] = function (this: WorkerAgent): void {
+    this.close();
+  };
+}
+
+const NOT_SENDABLE = "the options have a part that cannot be sent to a worker";
+
+/** Returns an object whose methods are all passed on. */
+function methodsOf<T>(call: (name: string, args: unknown[]) => unknown): T {
+  const methods = new Map<string | symbol, unknown>();
+  return new Proxy({} as object, {
+    get(_, name) {
+      // A promise would be made of an object with `then`.
+      if (typeof name !== "string" || name === "then") return undefined;
+      if (!methods.has(name)) methods.set(name, (...args: unknown[]) => call(name, args));
+      return methods.get(name);
+    },
+  }) as T;
+}
+
+/** Returns options of an agent in a form that can be sent: schemas of tools check their arguments in the page. */
+function sendable(options: object): object {
+  const { files, tools, telemetry, ...rest } = options as { files?: unknown; tools?: unknown; telemetry?: unknown };
+  if (telemetry !== undefined) throw new ConfigError("configuration", "`telemetry` does not work in a worker");
+  if (typeof files === "object" && files !== null && "export" in files && typeof files.export === "function") {
+    const how = "pass a record of contents by path, e.g. `await agent.files.export()`";
+    throw new ConfigError("configuration", `the files of another agent cannot be sent to a worker; ${how}`);
+  }
+  return {
+    ...rest,
+    ...(files !== undefined && { files }),
+    ...(tools !== undefined && { tools: Array.isArray(tools) ? tools.map(sendableTool) : tools }),
+  };
+}
+
+function sendableTool(given: AgentTool): AgentTool {
+  const tool = requireOptions("each tool", given);
+  const { json, check } = parametersOf(`the parameters of the tool ${shown(tool.name)}`, tool.parameters);
+  if (check === undefined) return tool;
+  const { name, description, effect, pathParameters } = tool;
+  return {
+    ...{ name, description, effect, pathParameters, parameters: json as object },
+    ...(typeof tool.execute === "function" && {
+      execute: async (args, context) => tool.execute?.(await check(args), context),
+    }),
+  };
+}
