@@ -21,8 +21,18 @@ async function runExample(t, begins, directory = process.cwd(), more = "", first
   return stdout;
 }
 
-test("the first example prints what it should", async (t) => {
+test("the first example edits a file in ten lines at most", async (t) => {
   const stdout = await runExample(t, "import { Agent }");
+  assert.ok(stdout.startsWith("Renamed price to cost: 1 place in 1 file."), stdout);
+  assert.match(stdout, /^-export const price = /m);
+  assert.ok(stdout.endsWith("\nexport const cost = (item) => item.cents;\n\n"), stdout);
+  const readme = await readFile(new URL("README.md", import.meta.resolve("emend/package.json")), "utf8");
+  const lines = /```js\n([\s\S]*?)```/.exec(readme)[1].trim().split("\n");
+  assert.ok(lines.length <= 10, `${lines.length} lines`);
+});
+
+test("the example of events and hunks prints what it should", async (t) => {
+  const stdout = await runExample(t, 'import { Agent } from "emend";\n\nconst agent = await Agent.create({\n  files: {');
   assert.match(stdout, /→ grep\n.*→ read_file\n.*→ edit_file\n/s);
   assert.match(stdout, /Renamed price to cost: 3 places in 2 files\./);
   assert.ok(stdout.includes("-export function price(item) {\n+export function cost(item) {\n"));
@@ -38,6 +48,12 @@ test("the example of emend/edit prints what it should", async (t) => {
 test("the example of emend/service prints what it should", async (t) => {
   const stdout = await runExample(t, "import { createService }");
   assert.equal(stdout, "completed The color of the sky.\n\n");
+});
+
+test("the example of emend/worker prints what it should", async (t) => {
+  const stdout = await runExample(t, "import { WorkerAgent }");
+  assert.match(stdout, /^SESSION_START\n[\s\S]*PROCESSING_END\n1 /);
+  assert.match(stdout, /^\+The color of the sky\.$/m);
 });
 
 /** Some examples are for a page. */

@@ -4,7 +4,8 @@ export async function renameColour(Agent, options = {}) {
   const agent = await Agent.create({ files: { "notes.md": "The colour of the sky.\n" }, ...options });
   const { text, error } = await agent.run("rename colour to color in notes.md").result;
   if (error !== undefined) throw error;
-  const hunks = agent.review().files.flatMap((file) => file.hunks.map((hunk) => `${file.path}: ${hunk.id}`));
+  const review = await agent.review();
+  const hunks = review.files.flatMap((file) => file.hunks.map((hunk) => `${file.path}: ${hunk.id}`));
   const before = await agent.files.readDisk("notes.md");
   const { text: proposed } = await agent.files.read("notes.md");
   await agent.acceptAll();

@@ -11,6 +11,8 @@ import { fileStore, fromDirectory, nodeFs } from "emend/node";
 import { useAgent, useReview } from "emend/react";
 import { createService } from "emend/service";
 import { createClient } from "emend/service-client";
+import { WorkerAgent } from "emend/worker";
+import "emend/worker-host";
 
 const agent: Agent = await Agent.create({ files: await fromDirectory("."), store: fileStore("sessions") });
 const events: AgentEvent[] = [];
@@ -18,4 +20,4 @@ for await (const event of agent.run("rename colour to color")) events.push(event
 const review: Review = agent.review();
 console.log(review.files.flatMap((file) => file.hunks.map((hunk) => hunk.id)));
 console.log((await loadEdit()).diff("a\n", "b\n").length, bindBuffer, defineReview, Client, loadLlm);
-console.log(createService, createClient, useAgent, useReview, InlineAgent === Agent, memoryFs, nodeFs);
+console.log(createService, createClient, useAgent, useReview, InlineAgent === Agent, memoryFs, nodeFs, WorkerAgent);

@@ -21,6 +21,7 @@ export const tests = {
   "Vite: emend": built("Vite", "agent.mjs", OF_AGENT),
   "Vite: emend and emend/edit": built("Vite", "edit.mjs", { ...OF_AGENT, edit: 1 }, { diff: 1 }),
   "Vite: emend in a worker and in the page": built("Vite", "worker-page.mjs", OF_AGENT, { same: true }),
+  "Vite: emend/worker": built("Vite", "worker-agent.mjs", OF_AGENT),
   async "Vite's development server: emend and emend/edit"(context) {
     const server = await serveWithVite("edit.mjs", join(CONSUMER, "built/vite-cache"));
     context.later(() => server.close());
@@ -29,6 +30,7 @@ export const tests = {
   "webpack: emend": built("webpack", "agent.mjs", OF_AGENT),
   "webpack: emend and emend/edit": built("webpack", "edit.mjs", { ...OF_AGENT, edit: 1 }, { diff: 1 }),
   "webpack: emend in a worker and in the page": built("webpack", "worker-page.mjs", OF_AGENT, { same: true }),
+  "webpack: emend/worker": built("webpack", "worker-agent.mjs", OF_AGENT),
   "Rollup: emend": built("Rollup", "agent.mjs", OF_AGENT),
   "Rollup: emend and emend/edit": built("Rollup", "edit.mjs", { ...OF_AGENT, edit: 1 }, { diff: 1 }),
   // esbuild copies no file that `new URL` names: the program imports the modules' addresses, here three.
