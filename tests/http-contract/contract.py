@@ -58,7 +58,7 @@ ELSEWHERE = {
     "Rewind": "the body names a job that does not exist",
     **{
         f"Canvas{name}": "no file is open in the canvas, or the body names a file that does not exist"
-        for name in ["ApplyPatch", "CheckIn", "CheckOut", "EditLines", "Grep", "Open", "ReadAll", "ReadLines", "RenewLease"]
+        for name in ["ApplyPatch", "CheckIn", "CheckOut", "EditLines", "Grep", "Open", "Promote", "ReadAll", "ReadLines", "RenewLease"]
     },
     "CanvasUserEdit": "no file is open in the canvas",
     **{
@@ -306,6 +306,11 @@ def canvas(contract):
     call("CanvasCheckIn", held, session_id=session_id)
     call("CanvasUserEdit", {"content": "mine\n"}, session_id=session_id)
     call("CanvasTakeBack", session_id=session_id)
+    edited = call("CanvasUserEdit", {"content": "draft\n", "save": False}, session_id=session_id)
+    seen = {"draft_hash": edited.get("draft_hash", "")}
+    call("CanvasPromote", {"draft_hash": edited.get("artefact_hash", "")}, expected=409, session_id=session_id)
+    call("CanvasPromote", seen, session_id=session_id)
+    call("Run", {"session_id": session_id, "instruction": "count the words in other.md", **seen})
 
 
 def more(contract, session_id, job):

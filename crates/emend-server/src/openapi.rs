@@ -139,6 +139,9 @@ const NOT_EMPTY: [(&str, &str); 4] = [
 const AT_LEAST: [(&str, &str, u64); 3] =
     [("Budget", "cost_usd", 0), ("CommentRequest", "start_line", 1), ("CommentRequest", "end_line", 1)];
 
+/// Replies of canvas operations to which the service adds the hashes of draft and artefact.
+const CANVAS_REPLIES: [&str; 6] = ["CanvasEdited", "CanvasLines", "CanvasMatches", "CheckOut", "CheckedIn", "Renewed"];
+
 /// Adds the rules that the types of the bodies do not state. A rule about several fields is in their descriptions only.
 fn add_rules(schemas: &mut Schemas) {
     let rules = NOT_BLANK.iter().map(|(name, field)| (*name, *field, "pattern", json!("\\S")));
@@ -147,6 +150,14 @@ fn add_rules(schemas: &mut Schemas) {
     for (name, field, rule, value) in rules {
         if let Some(schema) = schemas.get_mut(name) {
             schema["properties"][field][rule] = value;
+        }
+    }
+    for name in CANVAS_REPLIES {
+        for field in ["draft_hash", "artefact_hash"] {
+            let found = schemas["CanvasBody"]["properties"][field].clone();
+            if let Some(schema) = schemas.get_mut(name) {
+                schema["properties"][field] = found;
+            }
         }
     }
     if let Some(schema) = schemas.get_mut("SaveRequest") {
@@ -173,8 +184,8 @@ fn schemas() -> Schemas {
     let mut schemas = Schemas::new();
     add_all!(
         schemas, service: ApplyReply, ApplyRequest, ApproveRequest, Buffer, CanvasBody, CanvasEditRequest,
-        CanvasGrepRequest, CanvasLeaseRequest, CanvasOpenRequest, CanvasPatchRequest, CanvasReadRequest,
-        CanvasUserEdit, ChangeLogBody, CheckpointBody, CheckpointList, ClarifyRequest, CommentList, CommentRequest,
+        CanvasGrepRequest, CanvasLeaseRequest, CanvasOpenRequest, CanvasPatchRequest, CanvasPromoteRequest,
+        CanvasReadRequest, CanvasUserEdit, ChangeLogBody, CheckpointBody, CheckpointList, ClarifyRequest, CommentList, CommentRequest,
         CreateSession, DecideRequest, Diff3Body, Done, EditHunkRequest, ErrorBody, EventList, EventRecord,
         FileList, FollowUpList, JobEvents, JobList, JobRecord, JobState, JobTrace, OutputBody, ReviewBody, RewindReply, RewindRequest, UnwindReply, UnwindRequest,
         RollbackBody, RollbackReply, RunReply, RunRequest, SaveReply, SaveRequest, SearchReply, ServiceLimits, SessionList, SessionRecord, SessionSnapshot,

@@ -121,6 +121,10 @@ export interface BundleHunkBody {
 
 /** The canvas and its lease. */
 export interface CanvasBody {
+  /** Hash of the artefact, which is the text on disk; null without a file there. */
+  artefact_hash?: string | null | undefined;
+  /** Hash of the draft, which is the text with pending edits: the same as `revision_id`. */
+  draft_hash?: string | null | undefined;
   /** Generation counter: it grows when the user takes the canvas back. */
   epoch: number;
   /** Expiry of the lease without renewal, in milliseconds since 1970. */
@@ -131,6 +135,8 @@ export interface CanvasBody {
   held: boolean;
   /** Revision of the text: its SHA-256; null if no file is open. */
   revision_id?: string | null | undefined;
+  /** Whether the draft has edits that wait for a promotion. Edits that wait for review do not count. */
+  unsaved: boolean;
 }
 
 /** Body of `POST …/canvas/edit_lines`. */
@@ -155,6 +161,10 @@ export interface CanvasEdited {
   ok: boolean;
   /** The same revision, as in every reply. */
   revision_id: string;
+  /** Hash of the draft, which is the text with pending edits: the same as `revision_id`. */
+  draft_hash?: string | null | undefined;
+  /** Hash of the artefact, which is the text on disk; null without a file there. */
+  artefact_hash?: string | null | undefined;
 }
 
 /** The canvas in a session. */
@@ -208,6 +218,10 @@ export interface CanvasLines {
   start_line: number;
   /** The lines. */
   text: string;
+  /** Hash of the draft, which is the text with pending edits: the same as `revision_id`. */
+  draft_hash?: string | null | undefined;
+  /** Hash of the artefact, which is the text on disk; null without a file there. */
+  artefact_hash?: string | null | undefined;
 }
 
 /** A matching line. */
@@ -226,6 +240,10 @@ export interface CanvasMatches {
   revision_id: string;
   /** Whether there are more. */
   truncated: boolean;
+  /** Hash of the draft, which is the text with pending edits: the same as `revision_id`. */
+  draft_hash?: string | null | undefined;
+  /** Hash of the artefact, which is the text on disk; null without a file there. */
+  artefact_hash?: string | null | undefined;
 }
 
 /** Body of `POST …/canvas/open`. */
@@ -242,6 +260,12 @@ export interface CanvasPatchRequest {
   lease_id: string;
   /** Unified diff whose hunks stand exactly at their lines. */
   patch: string;
+}
+
+/** Body of `POST …/canvas/promote`. */
+export interface CanvasPromoteRequest {
+  /** Hash of the draft that the user saw. */
+  draft_hash: string;
 }
 
 /** Body of `POST …/canvas/read_lines`: lines by number, or a section. */
@@ -320,6 +344,10 @@ export interface CheckOut {
   revision_id: string;
   /** The same revision, by its name in the contract. */
   revision_id_at_checkout: string;
+  /** Hash of the draft, which is the text with pending edits: the same as `revision_id`. */
+  draft_hash?: string | null | undefined;
+  /** Hash of the artefact, which is the text on disk; null without a file there. */
+  artefact_hash?: string | null | undefined;
 }
 
 /** A released lease. */
@@ -328,6 +356,10 @@ export interface CheckedIn {
   released: boolean;
   /** Revision of the canvas. */
   revision_id: string;
+  /** Hash of the draft, which is the text with pending edits: the same as `revision_id`. */
+  draft_hash?: string | null | undefined;
+  /** Hash of the artefact, which is the text on disk; null without a file there. */
+  artefact_hash?: string | null | undefined;
 }
 
 /** A checkpoint: the state of the files before a job. */
@@ -702,14 +734,7 @@ export type JobState = JobRecord & {
 };
 
 /** The state of a job. */
-export type JobStatus =
-  | "queued"
-  | "running"
-  | "waiting_for_user"
-  | "awaiting_review"
-  | "completed"
-  | "failed"
-  | "cancelled";
+export type JobStatus = "queued" | "running" | "waiting_for_user" | "awaiting_review" | "completed" | "failed" | "cancelled";
 
 /** The trace of a job. */
 export interface JobTrace {
@@ -797,6 +822,10 @@ export interface Renewed {
   expires_at: number;
   /** Revision of the canvas. */
   revision_id: string;
+  /** Hash of the draft, which is the text with pending edits: the same as `revision_id`. */
+  draft_hash?: string | null | undefined;
+  /** Hash of the artefact, which is the text on disk; null without a file there. */
+  artefact_hash?: string | null | undefined;
 }
 
 /** Pending hunks of all files, or of some runs. */
@@ -964,6 +993,8 @@ export interface RunReply {
 export interface RunRequest {
   /** Context for this instruction. The rows stay pinned to the session. */
   context_rows?: ContextRow[] | undefined;
+  /** Hash of the canvas's draft that the user saw. The message takes the canvas back and saves the draft, without pending edits of the agent. Another draft is `stale`, and the message is not sent then. Absent: nothing is saved. */
+  draft_hash?: string | null | undefined;
   /** The instruction. */
   instruction: string;
   /** Id of the session. */
@@ -1270,15 +1301,7 @@ export interface Operations {
   /** Creates a session. */
   CreateSession: { input: { body?: CreateSession | undefined }; reply: SessionRecord };
   /** Lists or searches sessions, newest change first. */
-  ListSessions: {
-    input: {
-      query?: string | undefined;
-      status?: "active" | "archived" | undefined;
-      limit?: number | undefined;
-      after?: string | undefined;
-    };
-    reply: SessionList;
-  };
+  ListSessions: { input: { query?: string | undefined; status?: "active" | "archived" | undefined; limit?: number | undefined; after?: string | undefined }; reply: SessionList };
   /** Returns a session with its conversation and its review. */
   GetSession: { input: { session_id: string; hidden?: "true" | "false" | undefined }; reply: SessionSnapshot };
   /** Changes the title, the status, the mode, the canvas, the budgets or the context rows of a session. */
@@ -1326,15 +1349,7 @@ export interface Operations {
   /** Redoes the last undo. */
   Redo: { input: { body?: StepRequest | undefined }; reply: ReviewBody };
   /** Lists files by path, with pending edits. Hidden files and files that `.gitignore` excludes are left out. */
-  ListFiles: {
-    input: {
-      prefix?: string | undefined;
-      glob?: string | undefined;
-      limit?: number | undefined;
-      after?: string | undefined;
-    };
-    reply: FileList;
-  };
+  ListFiles: { input: { prefix?: string | undefined; glob?: string | undefined; limit?: number | undefined; after?: string | undefined }; reply: FileList };
   /** Searches paths and texts for words, best results first, as the tool `search_project` does. */
   SearchFiles: { input: { query: string; glob?: string | undefined; limit?: number | undefined }; reply: SearchReply };
   /** Returns the text of a file: visible with pending edits, and on disk. */
@@ -1397,6 +1412,8 @@ export interface Operations {
   CanvasTakeBack: { input: { session_id: string }; reply: CanvasBody };
   /** Replaces the text of the canvas for the user, who takes the canvas back by it. */
   CanvasUserEdit: { input: { session_id: string; body: CanvasUserEdit }; reply: CanvasBody };
+  /** Saves the draft of the canvas that the user saw, without pending edits of the agent. */
+  CanvasPromote: { input: { session_id: string; body: CanvasPromoteRequest }; reply: CanvasBody };
   /** Returns the limits of the service. */
   GetSettings: { input: NoInput; reply: ServiceLimits };
 }
@@ -1460,5 +1477,6 @@ export const OPERATIONS: Readonly<Record<keyof Operations, string>> = {
   CanvasEditLines: "POST /api/agent/sessions/{session_id}/canvas/edit_lines",
   CanvasTakeBack: "POST /api/agent/sessions/{session_id}/canvas/take_back",
   CanvasUserEdit: "POST /api/agent/sessions/{session_id}/canvas/user_edit",
+  CanvasPromote: "POST /api/agent/sessions/{session_id}/canvas/promote",
   GetSettings: "GET /api/agent/settings",
 };

@@ -140,6 +140,10 @@ pub struct RunRequest {
     /// Settings of this job.
     #[serde(default)]
     pub tool_config: ToolConfig,
+    /// Hash of the canvas's draft that the user saw. The message takes the canvas back and saves the draft, without pending
+    /// edits of the agent. Another draft is `stale`, and the message is not sent then. Absent: nothing is saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft_hash: Option<String>,
 }
 
 /// Settings of one job.

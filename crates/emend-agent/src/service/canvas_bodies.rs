@@ -138,6 +138,15 @@ pub struct CanvasUserEdit {
     pub save: bool,
 }
 
+/// Body of `POST …/canvas/promote`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CanvasPromoteRequest {
+    /// Hash of the draft that the user saw.
+    pub draft_hash: String,
+}
+
 /// The canvas and its lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -153,4 +162,10 @@ pub struct CanvasBody {
     pub expires_at: Option<u64>,
     /// Revision of the text: its SHA-256; null if no file is open.
     pub revision_id: Option<String>,
+    /// Hash of the draft, which is the text with pending edits: the same as `revision_id`.
+    pub draft_hash: Option<String>,
+    /// Hash of the artefact, which is the text on disk; null without a file there.
+    pub artefact_hash: Option<String>,
+    /// Whether the draft has edits that wait for a promotion. Edits that wait for review do not count.
+    pub unsaved: bool,
 }

@@ -29,6 +29,8 @@ pub(super) struct NewJob<'a> {
     pub(super) instruction: &'a str,
     pub(super) context_rows: Vec<ContextRow>,
     pub(super) tool_config: ToolConfig,
+    /// Hash of the canvas's draft that the message saves.
+    pub(super) draft_hash: Option<&'a str>,
     pub(super) origin: JobOrigin,
 }
 
@@ -115,6 +117,10 @@ pub(super) async fn start(inner: &Shared<Inner>, new: NewJob<'_>) -> ApiResult<J
         ..JobRecord::default()
     };
     let guard = occupy(inner, &slot, Claim::of(&job.job_id))?;
+    if let Some(draft_hash) = new.draft_hash {
+        // Before the message, which must not be sent with another draft. A repeated request finds the draft saved.
+        inner.promote(&session.session_id, draft_hash, true).await?;
+    }
     inner
         .add_job(&session.session_id, job.clone(), |session, job, changes| {
             if session.title.is_empty() {
@@ -279,6 +285,7 @@ async fn next_follow_up(inner: &Shared<Inner>, session_id: &str) -> ApiResult<Op
             instruction: &next.text,
             context_rows: Vec::new(),
             tool_config: ToolConfig::default(),
+            draft_hash: None,
             origin: JobOrigin::NextFollowUp(next.follow_up_id),
         };
         match start(inner, new).await {

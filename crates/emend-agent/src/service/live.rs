@@ -235,7 +235,11 @@ impl Inner {
             Some(claim) => workspace.fenced(&claim.id),
             None => workspace,
         });
-        let workspace_of_canvas = Shared::clone(&workspace);
+        // No canvas tool saves: an edit that needs no review is one of the draft.
+        let workspace_of_canvas = match workspace_mode {
+            Mode::Staged => Shared::clone(&workspace),
+            Mode::Direct => Shared::new(workspace.deferring_saves()),
+        };
         let (routes, gate): (Shared<RouteLog>, Shared<EditGate>) = Default::default();
         let plan = AgentPlan {
             session: record,

@@ -62,7 +62,8 @@ pub use bodies::{
 pub use bundle_bodies::{BundleFileBody, BundleHunkBody, DiffBundleBody, PendingReviewBody, ProposedEditBody};
 pub use canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasFlags, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineEdit,
-    CanvasLineOperation, CanvasOpenRequest, CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
+    CanvasLineOperation, CanvasOpenRequest, CanvasPatchRequest, CanvasPromoteRequest, CanvasReadRequest,
+    CanvasUserEdit,
 };
 pub use checkpoint_bodies::{
     ChangeLogBody, ChangeLogEntry, CheckpointBody, CheckpointFileBody, CheckpointHunkBody, Diff3Body, OtherFileBody,

@@ -85,7 +85,7 @@ operations! {
     /// Removes a session with its jobs, events and conversation. Files are not changed, and its pending edits stay in the review. Streams that began before its last event read the state again.
     DeleteSession: Delete "/api/agent/sessions/{session_id}", None, (200, "Done"), [], [NotFound, Busy], false;
     /// Starts a job for an instruction.
-    Run: Post "/api/agent/run", Some("RunRequest"), (202, "RunReply"), [], [NotFound, Busy, Conflict, LimitReached], false;
+    Run: Post "/api/agent/run", Some("RunRequest"), (202, "RunReply"), [], [NotFound, Busy, Conflict, Stale, LimitReached], false;
     /// Returns a job, with its diff bundle while it awaits review.
     GetJob: Get "/api/agent/jobs/{job_id}", None, (200, "JobState"), [], [NotFound], false;
     /// Lists the jobs of a session, oldest first.
@@ -192,6 +192,8 @@ operations! {
     CanvasTakeBack: Post "/api/agent/sessions/{session_id}/canvas/take_back", None, (200, "CanvasBody"), [], [NotFound, Unsupported], false;
     /// Replaces the text of the canvas for the user, who takes the canvas back by it.
     CanvasUserEdit: Post "/api/agent/sessions/{session_id}/canvas/user_edit", Some("CanvasUserEdit"), (200, "CanvasBody"), [], [NotFound, PermissionDenied, Unsupported], false;
+    /// Saves the draft of the canvas that the user saw, without pending edits of the agent.
+    CanvasPromote: Post "/api/agent/sessions/{session_id}/canvas/promote", Some("CanvasPromoteRequest"), (200, "CanvasBody"), [], [NotFound, LockNotAvailable, Stale, PermissionDenied, Unsupported], false;
     /// Returns the limits of the service.
     GetSettings: Get "/api/agent/settings", None, (200, "ServiceLimits"), [], [], false;
 }

@@ -171,8 +171,8 @@ impl Workspace {
                 after: write.text,
                 moved_from,
                 known_lines,
-                // A direct edit puts on the disk what the agent sees.
-                waits: status == Status::Pending && self.waits(path),
+                // A direct edit puts on the disk what the agent sees, unless it is one of the canvas's draft.
+                waits: self.defers_saves || status == Status::Pending && self.waits(path),
             });
         }
         self.verify_lease(context, &staged)?;

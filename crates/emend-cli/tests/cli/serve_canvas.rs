@@ -138,3 +138,52 @@ fn an_attached_terminal_opens_a_file_in_the_canvas_and_takes_the_tools_away() {
     assert_eq!(file(), "notes.md");
     terminal.leave();
 }
+
+#[cfg(unix)]
+#[test]
+fn a_draft_of_one_server_is_promoted_at_another_unless_it_has_changed_there() {
+    let Some(database) = emend_postgres::harness::TestServer::shared() else { return };
+    println!("covers: canvas.storage canvas.exclusive canvas.preempt");
+    let (project, store) = (project(), database.database());
+    project.run(&["db", "migrate", "--store", &store]).assert_ok();
+    let [a, b] = [(); 2].map(|()| Server::start(&project, &["--store", &store]));
+    let (session, _) = a.run_in(&json!({}), "hello");
+    let path = |what: &str| format!("/api/agent/sessions/{session}/canvas{what}");
+    a.ok("POST", &path("/open"), &json!({ "file_path": "notes.md" }));
+    let saved = project.read("notes.md");
+    let typed = |server: &Server, content: &str| {
+        server.ok("POST", &path("/user_edit"), &json!({ "content": content, "save": false }))
+    };
+    let refused = |server: &Server, way: &str, body: &serde_json::Value, code: &str| {
+        let before = project.read("notes.md");
+        let (status, reply) = server.send("POST", way, body);
+        assert_eq!((status, &reply["error"]["code"]), (409, &json!(code)), "{reply}");
+        assert_eq!(project.read("notes.md"), before);
+    };
+    let first = typed(&a, "first\n");
+    assert_eq!((&first["unsaved"], &first["artefact_hash"] == &first["draft_hash"]), (&json!(true), false), "{first}");
+    assert_eq!(project.read("notes.md"), saved);
+    // The other server has the same draft, and a newer one makes that of the first server stale.
+    let seen = b.ok("GET", &path(""), &json!(null));
+    for field in ["draft_hash", "artefact_hash", "unsaved"] {
+        assert_eq!(seen[field], first[field], "{field}");
+    }
+    let second = typed(&b, "second\n");
+    let of = |canvas: &serde_json::Value| json!({ "draft_hash": canvas["draft_hash"] });
+    refused(&a, &path("/promote"), &of(&first), "stale");
+    // A lease of one server keeps the others from promoting without a message.
+    let lease = b.ok("POST", &path("/check_out"), &json!({}));
+    refused(&a, &path("/promote"), &of(&second), "LOCK_NOT_AVAILABLE");
+    let message = |canvas: &serde_json::Value| json!({ "session_id": session, "instruction": "hello", "draft_hash": canvas["draft_hash"] });
+    refused(&a, "/api/agent/run", &message(&first), "stale");
+    b.ok("POST", &path("/renew_lease"), &json!({ "lease_id": lease["lease_id"] }));
+    let job = a.ok("POST", "/api/agent/run", &message(&second));
+    assert_eq!(project.read("notes.md"), "second\n");
+    refused(&b, &path("/renew_lease"), &json!({ "lease_id": lease["lease_id"] }), "STALE_EPOCH");
+    a.wait(job["job_id"].as_str().unwrap());
+    let third = typed(&a, "third\n");
+    let promoted = b.ok("POST", &path("/promote"), &of(&third));
+    assert_eq!((&promoted["artefact_hash"], &promoted["unsaved"]), (&third["draft_hash"], &json!(false)));
+    assert_eq!(project.read("notes.md"), "third\n");
+    assert_eq!(a.ok("GET", &path(""), &json!(null))["artefact_hash"], third["draft_hash"]);
+}

@@ -2,15 +2,16 @@
 //!
 //! The canvas belongs to the workspace. The session in the path gets the events, and its review has the edits.
 
+use emend_edit::ContentHash;
 use emend_edit::patch::line_edits::{LineEdit, LineOperation};
 use emend_llm::CancelToken;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::error_code::Code;
-use crate::service::api::{ApiError, ApiRequest, ApiResult, body};
+use crate::service::api::{ApiError, ApiRequest, ApiResponse, ApiResult, body};
 use crate::service::canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineOperation, CanvasOpenRequest,
-    CanvasPatchRequest, CanvasReadRequest, CanvasUserEdit,
+    CanvasPatchRequest, CanvasPromoteRequest, CanvasReadRequest, CanvasUserEdit,
 };
 use crate::service::handlers::review::{check_outside_git, file};
 use crate::service::inner::Inner;
@@ -18,7 +19,7 @@ use crate::tools::{
     CanvasDesk, CanvasEdit, CanvasEdited, CanvasFailure, CanvasLines, CanvasMatches, CheckOut, CheckedIn, Place,
     Renewed,
 };
-use crate::workspace::{Mode, ReadTracker, WriteContext};
+use crate::workspace::{Mode, Promotion, ReadTracker, WriteContext};
 
 impl From<CanvasFailure> for ApiError {
     fn from(failure: CanvasFailure) -> Self {
@@ -45,8 +46,47 @@ impl Inner {
             held: state.held,
             epoch: state.epoch,
             expires_at: state.expires_at,
+            draft_hash: revision_id.clone(),
             revision_id,
+            artefact_hash: self.artefact_hash().await?,
+            unsaved: self.workspace.canvas().path().is_some_and(|path| self.workspace.unsaved().contains(&path)),
         })
+    }
+
+    /// Returns the hash of the saved text of the canvas.
+    async fn artefact_hash(&self) -> ApiResult<Option<String>> {
+        let Some(path) = self.workspace.canvas().path() else { return Ok(None) };
+        let text = self.workspace.saved_text(path.as_str()).await?;
+        Ok(text.map(|text| ContentHash::of(text.as_bytes()).to_string()))
+    }
+
+    /// Saves the draft that the user saw. A message of the user takes the canvas back; otherwise a lease is respected.
+    pub(in crate::service) async fn promote(&self, id: &str, draft_hash: &str, is_message: bool) -> ApiResult<()> {
+        let _deciding = self.begin_decision().await;
+        let (code, why) = match self.workspace.promote_canvas(draft_hash, is_message).await? {
+            Promotion::Done { wrote: false } => return Ok(()),
+            Promotion::Done { wrote: true } => {
+                self.settle("save").await?;
+                return self.canvas_event(id, "promote").await.map(drop);
+            }
+            Promotion::OtherDraft => {
+                (Code::Stale, "the canvas has another draft than draft_hash; look at it and send its hash")
+            }
+            Promotion::Held => (Code::LockNotAvailable, "an agent edits the canvas; take it back, or wait"),
+            Promotion::Closed => (Code::NotFound, "no file is open in the canvas"),
+        };
+        let mut error = ApiError::from(self.desk().refused(code, why).await);
+        self.name_hashes(&mut error.data).await;
+        Err(error)
+    }
+
+    /// Adds the hashes of draft and artefact to the data of a reply that names a revision.
+    async fn name_hashes(&self, data: &mut Value) {
+        let revision_id = data["revision_id"].as_str().filter(|id| !id.is_empty() && data["draft_hash"].is_null());
+        let Some(revision_id) = revision_id.map(str::to_owned) else { return };
+        // The reply to an edit that was made stays one, also if the saved text cannot be read.
+        data["artefact_hash"] = self.artefact_hash().await.ok().flatten().into();
+        data["draft_hash"] = revision_id.into();
     }
 
     /// Stores an event about the canvas.
@@ -60,6 +100,17 @@ impl Inner {
         .await?;
         Ok(canvas)
     }
+}
+
+/// Adds the hashes of draft and artefact to a reply, or an error, that names a revision.
+pub(super) async fn with_hashes(inner: &Inner, mut done: ApiResult<ApiResponse>) -> ApiResult<ApiResponse> {
+    inner
+        .name_hashes(match &mut done {
+            Ok(response) => &mut response.body,
+            Err(error) => &mut error.data,
+        })
+        .await;
+    done
 }
 
 pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<CanvasBody> {
@@ -199,4 +250,11 @@ pub(super) async fn user_edit(inner: &Inner, id: &str, request: &ApiRequest) -> 
     inner.saving(save).user_edit(path.as_str(), Some(&content), base.as_deref()).await?;
     inner.settle("user_edit").await?;
     inner.canvas_event(id, "user_edit").await
+}
+
+pub(super) async fn promote(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
+    let CanvasPromoteRequest { draft_hash } = body(request)?;
+    inner.session(id).await?;
+    inner.promote(id, &draft_hash, false).await?;
+    inner.canvas().await
 }

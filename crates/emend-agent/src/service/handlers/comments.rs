@@ -99,6 +99,7 @@ pub(super) async fn send(inner: &Shared<Inner>, id: &str) -> ApiResult<RunReply>
         instruction: &instruction,
         context_rows: Vec::new(),
         tool_config: ToolConfig::default(),
+        draft_hash: None,
         origin: JobOrigin::Comments(unsent.into_iter().map(|comment| comment.comment_id).collect()),
     };
     let job = driver::start(inner, new).await?;

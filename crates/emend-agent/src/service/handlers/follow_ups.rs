@@ -123,6 +123,7 @@ pub(super) async fn send(inner: &Shared<Inner>, id: &str, follow_up_id: &str) ->
             instruction: &found.text,
             context_rows: Vec::new(),
             tool_config: ToolConfig::default(),
+            draft_hash: None,
             origin: JobOrigin::SentFollowUp(found.follow_up_id.clone()),
         };
         let started_job_id = Some(driver::start(inner, new).await?.job_id);

@@ -29,6 +29,7 @@ pub(super) async fn run(inner: &Shared<Inner>, request: &ApiRequest) -> ApiResul
         instruction: &wanted.instruction,
         context_rows: wanted.context_rows,
         tool_config: wanted.tool_config,
+        draft_hash: wanted.draft_hash.as_deref(),
         origin: JobOrigin::Request,
     };
     let job = driver::start(inner, new).await?;

@@ -15,7 +15,7 @@ mod sessions;
 use emend_llm::Shared;
 use serde_json::{Value, json};
 
-use super::api::{ApiError, ApiRequest, ApiResponse, ApiResult, Operation, check_query, reply, route};
+use super::api::{ApiError, ApiRequest, ApiResponse, ApiResult, Operation, OperationInfo, check_query, reply, route};
 use super::inner::Inner;
 use super::store::EventScope;
 use crate::error_code::Code;
@@ -29,6 +29,19 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
     if inner.shared_jobs().is_some() && shows_files(info.operation) {
         inner.workspace.refresh().await?;
     }
+    let done = carry_out(inner, info, (id, second), request).await;
+    match info.path.contains("/canvas") {
+        true => canvas::with_hashes(inner, done).await,
+        false => done,
+    }
+}
+
+async fn carry_out(
+    inner: &Shared<Inner>,
+    info: &OperationInfo,
+    (id, second): (&str, &str),
+    request: &ApiRequest,
+) -> ApiResult<ApiResponse> {
     match info.operation {
         Operation::CreateSession => reply(info, &sessions::create(inner, request).await?),
         Operation::ListSessions => reply(info, &sessions::list(inner, request).await?),
@@ -90,6 +103,7 @@ pub(super) async fn handle(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         Operation::CanvasEditLines => reply(info, &canvas::edit_lines(inner, id, request).await?),
         Operation::CanvasTakeBack => reply(info, &canvas::take_back(inner, id).await?),
         Operation::CanvasUserEdit => reply(info, &canvas::user_edit(inner, id, request).await?),
+        Operation::CanvasPromote => reply(info, &canvas::promote(inner, id, request).await?),
         Operation::GetSettings => reply(info, &inner.limits),
     }
 }

@@ -3,6 +3,7 @@
 mod bench_host;
 mod canvas;
 mod decided;
+mod drafts;
 mod ended;
 mod files;
 mod held;
