@@ -11,6 +11,8 @@ use crate::error_code::Code;
 pub const LEASE_TTL_MS: u64 = 15_000;
 /// Maximum time for which a call in flight keeps a lease alive, in milliseconds.
 pub const GUARD_MS_MAX: u64 = 120_000;
+/// Expiry time of a paused lease, which tells it from an expired one.
+const PAUSED: u64 = 0;
 
 /// Proof of a check-out, presented with each use of the lease. Two check-outs never return equal tickets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -190,6 +192,25 @@ impl Lease {
         }
     }
 
+    /// Pauses the lease while the user decides about a call of its holder, and returns whether it is paused. A paused lease is
+    /// free for others. A call in flight keeps the lease in force.
+    pub fn pause(&mut self, ticket: Ticket, now_ms: u64) -> bool {
+        let is_owned = self.verify(ticket, now_ms).is_ok();
+        let Some(held) = self.held.as_mut().filter(|held| is_owned && held.n_guards == 0) else { return false };
+        held.expires_at_ms = PAUSED;
+        true
+    }
+
+    /// Ends a pause and returns whether the lease is in force again. It is not if the user preempted, or if another caller
+    /// took the lease meanwhile.
+    pub fn resume(&mut self, ticket: Ticket, now_ms: u64) -> bool {
+        let is_paused = |held: &&mut Held| held.lease_id == ticket.lease_id && held.expires_at_ms == PAUSED;
+        let ttl_ms = self.ttl_ms;
+        let Some(held) = self.held.as_mut().filter(is_paused) else { return false };
+        held.expires_at_ms = now_ms + ttl_ms;
+        true
+    }
+
     /// Preempts the lease for the user and returns the new epoch. Tickets of older epochs become invalid.
     pub fn preempt(&mut self) -> u64 {
         self.held = None;
@@ -238,6 +259,8 @@ mod tests {
         CheckIn(usize),
         BeginGuard(usize),
         EndGuard(usize),
+        Pause(usize),
+        Resume(usize),
         Write(usize),
         LearnEpoch(usize),
         Preempt,
@@ -252,6 +275,8 @@ mod tests {
         ticket: [Option<Ticket>; 2],
         // The model, independent of the lease: the holder by the rules, the start of its guard, and its expiry.
         holder: Option<(usize, u64, Option<u64>, u32)>,
+        // The caller whose lease waits for a decision. A check-out by any caller and the user end that.
+        paused: Option<usize>,
         epoch: u64,
     }
 
@@ -277,6 +302,7 @@ mod tests {
                     assert_eq!(result.is_ok(), free, "{action:?}: at most one holder, and no stale epoch gets in");
                     if let Ok(ticket) = result {
                         self.ticket[caller] = Some(ticket);
+                        self.paused = None;
                         self.holder = Some((caller, self.now_ms + LEASE_TTL_MS, None, 0));
                     }
                 }
@@ -297,8 +323,8 @@ mod tests {
                     let owned = self.lease.check_in(ticket);
                     assert!(!self.lease.check_in(ticket), "{action:?}: giving back is idempotent");
                     if owned {
-                        assert_eq!(self.holder.map(|(holder, ..)| holder), Some(caller));
-                        self.holder = None;
+                        assert_eq!(self.holder.map(|(holder, ..)| holder).or(self.paused), Some(caller));
+                        (self.holder, self.paused) = (None, None);
                     }
                 }
                 Action::BeginGuard(caller) => {
@@ -324,6 +350,22 @@ mod tests {
                         }
                     }
                 }
+                Action::Pause(caller) => {
+                    let Some(ticket) = self.ticket[caller] else { return };
+                    let may = self.may(caller) && self.holder.is_some_and(|(.., n_guards)| n_guards == 0);
+                    assert_eq!(self.lease.pause(ticket, self.now_ms), may, "{action:?}: a call in flight goes on");
+                    if may {
+                        (self.holder, self.paused) = (None, Some(caller));
+                    }
+                }
+                Action::Resume(caller) => {
+                    let Some(ticket) = self.ticket[caller] else { return };
+                    let may = self.paused == Some(caller);
+                    assert_eq!(self.lease.resume(ticket, self.now_ms), may, "{action:?}: only a pause ends so");
+                    if may {
+                        (self.holder, self.paused) = (Some((caller, self.now_ms + LEASE_TTL_MS, None, 0)), None);
+                    }
+                }
                 Action::Write(caller) => {
                     let Some(ticket) = self.ticket[caller] else { return };
                     assert_eq!(
@@ -335,7 +377,7 @@ mod tests {
                 Action::LearnEpoch(caller) => self.known_epoch[caller] = self.lease.epoch(),
                 Action::Preempt => {
                     self.epoch = self.lease.preempt();
-                    self.holder = None;
+                    (self.holder, self.paused) = (None, None);
                     assert!(self.lease.held_until(self.now_ms).is_none(), "preempting is immediate");
                 }
                 Action::Wait(ms) => self.now_ms += ms,
@@ -357,6 +399,8 @@ mod tests {
                 Action::CheckIn(caller),
                 Action::BeginGuard(caller),
                 Action::EndGuard(caller),
+                Action::Pause(caller),
+                Action::Resume(caller),
                 Action::Write(caller),
                 Action::LearnEpoch(caller),
             ]);
@@ -367,6 +411,7 @@ mod tests {
             known_epoch: [0; 2],
             ticket: [None; 2],
             holder: None,
+            paused: None,
             epoch: 0,
         };
         let mut frontier = vec![start];

@@ -12,7 +12,7 @@ use crate::tool::{CommandLimits, Preview, Progress, ToolContext, ToolRegistry};
 use crate::workspace::{ReadTracker, Workspace};
 
 /// Whether hosts have routers in sessions. In the core of a browser none has, and the constant keeps the code out of it.
-const MAY_CHECK: bool = cfg!(any(not(target_family = "wasm"), feature = "edit-gate"));
+const MAY_CHECK: bool = cfg!(any(not(target_family = "wasm"), feature = "service"));
 
 /// Rejects a response with an edit that cannot be made in the files as they are.
 ///

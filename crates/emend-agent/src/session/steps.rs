@@ -3,7 +3,8 @@
 //! The steps are the responses of the model (`llm:<n>`, counted within a job) and the results of tool calls
 //! (`tool:<call_id>`). A command is announced before it starts (`begin:<call_id>`): a second process does not run it
 //! again, because it may have had effects. Edits are recognised by the line logs of the workspace. A subagent ends with its
-//! process, and the model is told so.
+//! process, and the model is told so. Where processes share a root, a call that the user is asked about keeps its canvas lease
+//! (`lease:<call_id>`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::core::{Core, LOST};
+#[cfg(not(target_family = "wasm"))]
+use crate::canvas::Ticket;
 use crate::error_code::Code;
 use crate::tool::{ToolError, ToolOutput};
 
@@ -206,6 +209,30 @@ impl Steps {
         })
     }
 
+    /// Records the lease of a call that the user decides about: the process that goes on then takes it again. A lease with the
+    /// number 0 stands for none, and only tells the epoch.
+    #[cfg(not(target_family = "wasm"))]
+    pub(in crate::session) async fn record_lease(&self, call: &ToolCall, lease: Ticket) {
+        if let Some(keeper) = self.keeper() {
+            keeper.record(name_of_lease(call), serde_json::to_value(lease).unwrap_or_default()).await;
+        }
+    }
+
+    /// Returns the recorded lease of a call that the user decides about.
+    #[cfg(not(target_family = "wasm"))]
+    pub(in crate::session) fn lease_of(&self, call: &ToolCall) -> Option<Ticket> {
+        let lease = self.keeper()?.recorded(&name_of_lease(call))?;
+        let number = |name: &str| lease[name].as_u64();
+        Some(Ticket { lease_id: number("lease_id")?, epoch: number("epoch")? })
+    }
+
+    /// Returns the epoch of the canvas in a run that goes on after the user's decision about a call.
+    #[cfg(not(target_family = "wasm"))]
+    pub(in crate::session) fn epoch_of_wait(&self, core: &Core) -> Option<u64> {
+        let open = self.open_response(core)?;
+        open.calls.iter().find_map(|call| self.lease_of(call)).map(|lease| lease.epoch)
+    }
+
     /// Returns the last response of the history if it is the newest recorded one.
     pub(in crate::session) fn open_response(&self, core: &Core) -> Option<OpenResponse> {
         let last = core.history().entries().last().map(|entry| entry.message.clone())?;
@@ -217,6 +244,11 @@ impl Steps {
             calls: last.tool_calls().into_iter().cloned().collect(),
         })
     }
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn name_of_lease(call: &ToolCall) -> String {
+    format!("lease:{}", call.id)
 }
 
 fn name_of_begin(call: &ToolCall) -> String {

@@ -100,6 +100,12 @@ impl Workspace {
         }
     }
 
+    /// Returns whether other processes share the root.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn is_shared(&self) -> bool {
+        self.gate.is_some()
+    }
+
     /// Waits for the canvas of other processes, and keeps it from changing until the turn ends, which saves it for them. `None`
     /// if no others share the root.
     ///

@@ -4,7 +4,10 @@ use emend_llm::{CancelToken, Shared, ToolCall};
 use futures::future::{Either, select};
 use serde_json::{Map, Value};
 
+use super::canvas_lease::MAY_PAUSE;
+use super::tool_call::SharedLeaseHolder;
 use crate::approval::{Action, Approval, ApprovalRequest, Decision, Grant, Target};
+use crate::canvas::Ticket;
 use crate::environment::Access;
 #[cfg(not(target_family = "wasm"))]
 use crate::environment::FilePath;
@@ -30,6 +33,7 @@ pub(in crate::session) async fn approve(
     tool: &Shared<dyn Tool>,
     arguments: &Map<String, Value>,
     context: &ToolContext,
+    lease_holder: &SharedLeaseHolder<'_, '_>,
 ) -> Result<Approved, ToolError> {
     let policy = core.policy(&config.policy);
     if policy.rules.is_empty() && policy.otherwise == Action::Allow {
@@ -76,7 +80,7 @@ pub(in crate::session) async fn approve(
                 }
             }
             let grant = Grant { tool: tool_name, command: target.command, scope };
-            ask(core, config, call, grant, preview, &context.cancel).await
+            ask(core, config, call, grant, preview, &context.cancel, lease_holder).await
         }
     }
 }
@@ -106,6 +110,7 @@ async fn ask(
     grant: Grant,
     preview: Preview,
     cancel: &CancelToken,
+    lease_holder: &SharedLeaseHolder<'_, '_>,
 ) -> Result<Approved, ToolError> {
     let approvals = &core.approvals;
     let detail = match preview {
@@ -121,6 +126,9 @@ async fn ask(
     }
     let (call_id, tool_name, arguments) = (call.id.clone(), call.name.clone(), call.arguments.clone());
     let request = ApprovalRequest { call_id, tool_name, arguments, detail };
+    let paused = pause_lease(lease_holder);
+    #[cfg(not(target_family = "wasm"))]
+    let paused = record_pause(core, call, lease_holder, paused).await;
     core.emitter.emit(EventKind::ApprovalRequested(request.clone()));
     // Readers of the events get the request before its answer is awaited.
     core.emitter.yield_to_readers().await;
@@ -135,6 +143,13 @@ async fn ask(
         Some(approver) => unless_cancelled(approver.approve(&request), cancel).await,
         None => Some(Approval::Deny { reason: Some(NOBODY.to_owned()) }),
     };
+    if MAY_PAUSE && let Some(ticket) = paused {
+        #[cfg(not(target_family = "wasm"))]
+        let _turn = core.workspace.canvas_turn().await;
+        if let Some(mut holder) = lease_holder.try_lock() {
+            holder.resume(ticket);
+        }
+    }
     let (decision, reason) = match answer {
         Some(Approval::Allow) => (Decision::Allowed, None),
         Some(Approval::AllowAlways) => {
@@ -144,16 +159,45 @@ async fn ask(
         Some(Approval::Deny { reason }) => (Decision::Denied, reason),
         None => (Decision::Aborted, None),
     };
-    core.emitter.emit(EventKind::ApprovalResolved { call_id: call.id.clone(), decision, reason: reason.clone() });
+    core.emitter.emit(EventKind::ApprovalResolved { call_id: request.call_id, decision, reason: reason.clone() });
     match decision {
         Decision::Allowed | Decision::AllowedAlways => Ok(Approved::ToRun),
         Decision::Denied => {
-            let reason = reason.map(|reason| format!(" Reason: {reason}")).unwrap_or_default();
-            let message = format!("This call was not allowed and did not run.{reason}");
+            let mut message = "This call was not allowed and did not run.".to_owned();
+            if let Some(reason) = reason {
+                message += " Reason: ";
+                message += &reason;
+            }
             Err(ToolError::new(Code::PermissionDenied, message))
         }
         Decision::Aborted => Err(aborted()),
     }
+}
+
+/// Pauses the lease of the run. A call that has the holder takes the lease at this moment, which then stays in force.
+fn pause_lease(lease_holder: &SharedLeaseHolder<'_, '_>) -> Option<Ticket> {
+    if MAY_PAUSE { lease_holder.try_lock()?.pause() } else { None }
+}
+
+/// Tells the other processes of a shared root about the pause, and the process that goes on after the decision. Returns the lease
+/// to take again, which an earlier process may have recorded.
+#[cfg(not(target_family = "wasm"))]
+async fn record_pause(
+    core: &Core,
+    call: &ToolCall,
+    lease_holder: &SharedLeaseHolder<'_, '_>,
+    paused: Option<Ticket>,
+) -> Option<Ticket> {
+    if !core.workspace.is_shared() || core.workspace.canvas().path().is_none() {
+        return paused;
+    }
+    if let Some(ticket) = core.steps.lease_of(call) {
+        return Some(ticket);
+    }
+    core.workspace.share_canvas().await;
+    let epoch = lease_holder.lock().await.epoch();
+    core.steps.record_lease(call, paused.unwrap_or(Ticket { lease_id: 0, epoch })).await;
+    paused
 }
 
 /// Reason of a refusal if the host has no approver.

@@ -9,6 +9,10 @@ use crate::event::{Emitter, EventKind, LeaseChange};
 use crate::tool::ToolError;
 use crate::workspace::Workspace;
 
+/// Whether a lease can wait for a decision of the user. Only the canvas tools need that, because their calls name a lease: for
+/// another tool the session takes the lease after the decision. The module of the core has no canvas tools, and no room.
+pub(in crate::session) const MAY_PAUSE: bool = cfg!(any(not(target_family = "wasm"), feature = "service", test));
+
 /// The lease of one run. All uses name the epoch in which the run started, or the last message of the user reached it, so a
 /// user who preempts keeps the canvas until the next message.
 pub(in crate::session) struct LeaseHolder<'a> {
@@ -97,6 +101,35 @@ impl<'a> LeaseHolder<'a> {
             // A loss is noticed at the next step.
             let _ = self.workspace.canvas().with_lease(|lease| lease.renew(*ticket, now_ms));
         }
+    }
+
+    /// Leaves the canvas to others while the user decides about a call, however long that takes. Returns the lease to
+    /// [resume](Self::resume) then.
+    pub(in crate::session) fn pause(&mut self) -> Option<Ticket> {
+        self.notice_loss();
+        let (canvas, now_ms) = (self.workspace.canvas(), self.clock.now_ms());
+        let pauses = |(_, ticket): &mut (_, Ticket)| canvas.with_lease(|lease| lease.pause(*ticket, now_ms));
+        let (path, ticket) = self.held.take_if(pauses)?;
+        self.emit(path, LeaseChange::Released);
+        Some(ticket)
+    }
+
+    /// Takes a lease again after the decision, unless the user or another agent has taken the canvas since.
+    pub(in crate::session) fn resume(&mut self, ticket: Ticket) {
+        let (canvas, now_ms) = (self.workspace.canvas(), self.clock.now_ms());
+        if self.held.is_none()
+            && let Some(path) = canvas.path()
+            && canvas.with_lease(|lease| lease.resume(ticket, now_ms))
+        {
+            self.emit(path.clone(), LeaseChange::Held);
+            self.held = Some((path, ticket));
+        }
+    }
+
+    /// Returns the epoch in which the run uses the canvas.
+    #[cfg(not(target_family = "wasm"))]
+    pub(in crate::session) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// Releases the lease: the message is answered, or the run ends.

@@ -195,6 +195,13 @@ async fn begin_run(core: &Core, start: &Start) -> Result<EditScope, WorkspaceErr
     };
     #[cfg(not(target_family = "wasm"))]
     let _turn = core.workspace.canvas_turn().await?;
+    // A user who typed before a decision keeps the canvas until the next message.
+    #[cfg(not(target_family = "wasm"))]
+    if matches!(start, Start::Again { .. })
+        && let Some(epoch) = core.steps.epoch_of_wait(core)
+    {
+        return Ok(EditScope { run_id, epoch });
+    }
     Ok(EditScope { run_id, epoch: core.workspace.canvas().take_back() })
 }
 

@@ -208,7 +208,8 @@ async fn attempt(
         }
     }
     let approved =
-        approvals::approve(core, &settings.config, call, tool, &arguments, &context_with(None, false)).await?;
+        approvals::approve(core, &settings.config, call, tool, &arguments, &context_with(None, false), lease_holder)
+            .await?;
     let lease = lease_holder.lock().await.acquire_for_tool(&tool.paths(&arguments)).await?;
     let context = context_with(lease, approved == Approved::ToRun);
     if MAY_RECORD && tool.effect() == ToolEffect::Runs {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use futures::FutureExt;
 
 use super::*;
+use crate::approval::{Action as Rights, Approval, ApprovalRequest, Approver, Policy, Rule};
 use crate::environment::EnvError;
 use crate::session::StepKeeper;
 use crate::store::{MemStore, Store, StoreError};
@@ -314,4 +315,87 @@ fn the_canvas_and_its_lease_are_those_of_all_servers_of_a_root() {
     block_on(a.refresh()).unwrap();
     let state = a.canvas().state(0);
     assert!(!state.held && state.epoch == b.canvas().state(0).epoch, "{state:?}");
+}
+
+/// A user who does not decide while this process waits.
+struct Undecided;
+
+impl Approver for Undecided {
+    fn approve<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// A user who has decided.
+struct Decided;
+
+impl Approver for Decided {
+    fn approve<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
+        Box::pin(std::future::ready(Approval::Allow))
+    }
+}
+
+#[test]
+fn an_edit_of_the_canvas_waits_for_the_user_without_a_server() {
+    covers("canvas.exclusive canvas.preempt service.resumed");
+    for (meanwhile, text, code) in [
+        ("nothing", "one\n2\nthree\n", "ok"),
+        ("the user types", "mine\n", "STALE_EPOCH"),
+        ("another agent", "one\ntwo\nthree\n", "LOCK_NOT_OWNED"),
+    ] {
+        let mut world = World::new(NOTES, Vec::new(), Setup::default());
+        let logs = Logs::default();
+        let [a, b] = [workspace(&world, &logs), workspace(&world, &logs.of_other())];
+        a.canvas().open(crate::environment::FilePath::clean("notes.md"));
+        block_on(a.refresh()).unwrap();
+        let store = Shared::new(MemStore::new());
+        let with = |world: &mut World, workspace: &Shared<Workspace>, answers, approver: Shared<dyn Approver>| {
+            let mut tools = tools();
+            for tool in crate::tools::canvas_tools(workspace, true) {
+                tools.register(tool);
+            }
+            let mut options = SessionOptions { tools, workspace: Shared::clone(workspace), ..world.options(answers) };
+            let rules = vec![Rule::parse(Rights::Ask, "canvas_edit_lines").unwrap()];
+            options.config.policy = Policy { rules, otherwise: Rights::Allow };
+            options.config.approver = Some(approver);
+            options
+        };
+        let base = emend_edit::ContentHash::of(b"one\ntwo\nthree\n").to_string();
+        let edits = json!([{ "operation": "replace", "start_line": 2, "new_text": "2\n" }]);
+        let request = json!({ "lease_id": "lease_1_2", "base_revision_id": base, "edits": edits });
+        let answers = vec![
+            Answer::Call(vec![("canvas_check_out", json!({}))]),
+            Answer::Call(vec![("canvas_edit_lines", request)]),
+        ];
+        let options = with(&mut world, &a, answers, Shared::new(Undecided));
+        let session = Session::with_id(options, "s".to_owned()).with_store(Shared::clone(&store) as Shared<dyn Store>);
+        let steps: Shared<Steps> = Shared::default();
+        session.keep_steps(Some(Shared::clone(&steps) as Shared<dyn StepKeeper>));
+        let mut run = session.submit("do it", CancelToken::new()).unwrap();
+        let mut is_asked = false;
+        while let Some(event) = run.next().now_or_never() {
+            is_asked |= matches!(event.unwrap().kind, EventKind::ApprovalRequested(_));
+        }
+        assert!(is_asked);
+        let run_id = session.last_run();
+        drop((run, session));
+        block_on(b.refresh()).unwrap();
+        assert!(!b.canvas().state(0).held, "nobody edits during the wait");
+        match meanwhile {
+            "the user types" => drop(block_on(b.user_edit("notes.md", Some("mine\n"), None)).unwrap()),
+            "another agent" => {
+                let turn = block_on(b.canvas_turn()).unwrap();
+                b.canvas().with_lease(|lease| lease.check_out(lease.epoch(), 0)).unwrap();
+                drop(turn);
+            }
+            _ => {}
+        }
+        let options = with(&mut world, &b, vec![Answer::Say("Done.")], Shared::new(Decided));
+        let session = block_on(Session::resume_run(options, Shared::clone(&store) as Shared<dyn Store>, "s")).unwrap();
+        session.keep_steps(Some(steps));
+        let events: Vec<Event> = block_on(session.continue_run(run_id, CancelToken::new()).unwrap().collect());
+        let events: String = events.iter().map(|event| line(&event.kind) + "\n").collect();
+        assert!(events.contains(&format!("TOOL_CALL_END canvas_edit_lines {code}")), "{meanwhile}: {events}");
+        assert_eq!(world.disk("notes.md"), text, "{meanwhile}: {events}");
+    }
 }

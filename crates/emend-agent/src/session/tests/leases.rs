@@ -63,7 +63,7 @@ fn sleep_after_an_edit(sleep_ms: u64) -> (Vec<bool>, Vec<String>) {
 }
 
 /// Returns the states of the lease in a log of events.
-fn leases(events: &str) -> Vec<String> {
+pub(super) fn leases(events: &str) -> Vec<String> {
     let states = events.lines().filter_map(|line| {
         let data: Value = serde_json::from_str(line.strip_prefix("CANVAS_LEASE ")?).unwrap();
         Some(data["state"].as_str().unwrap().to_owned())
@@ -72,7 +72,7 @@ fn leases(events: &str) -> Vec<String> {
 }
 
 /// Returns a session with the canvas open whose model gives these responses.
-fn world(answers: Vec<Answer>) -> World {
+pub(super) fn world(answers: Vec<Answer>) -> World {
     World::new(NOTES, answers, Setup { canvas: Some("notes.md"), ..Setup::default() })
 }
 

@@ -9,6 +9,7 @@ mod hidden;
 mod host_tests;
 mod interleaving;
 mod kept;
+mod lease_waits;
 mod leases;
 mod limits;
 mod mentions;
