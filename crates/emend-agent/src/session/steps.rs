@@ -178,7 +178,11 @@ impl Steps {
     pub(in crate::session) fn about_lost_subagent(&self, core: &Core, call: &ToolCall, error: ToolError) -> ToolError {
         use emend_llm::ContentPart;
 
-        let id = call.arguments["agent_id"].as_str().filter(|_| error.code == Code::NotFound);
+        use crate::tool::ToolEffect;
+
+        let settings = core.settings();
+        let delegates = settings.tools.get(&call.name).is_some_and(|(_, tool)| tool.effect() == ToolEffect::Delegates);
+        let id = call.arguments["agent_id"].as_str().filter(|_| delegates && error.code == Code::NotFound);
         let Some(id) = id.filter(|_| self.keeper().is_some()) else { return error };
         // As `spawn_agent` tells it.
         let started = format!("{id} is running.");

@@ -61,6 +61,8 @@ pub(in crate::session) async fn execute(
     } else {
         attempt(core, run_id, lease_holder, call, cancel).await
     };
+    #[cfg(not(target_family = "wasm"))]
+    let outcome = outcome.map_err(|error| core.steps.about_lost_subagent(core, call, error));
     let duration_ms = core.clock.now_ms().saturating_sub(began_at);
     let output_ref = match (&outcome, core.saver.get()) {
         (Ok(output), Some(saver)) => saver.keep_output(core, &output.text).await,
@@ -215,8 +217,6 @@ async fn attempt(
     if MAY_RECORD && tool.effect() == ToolEffect::Runs {
         core.steps.announce(call).await;
     }
-    #[cfg(not(target_family = "wasm"))]
-    let original = call;
     let call = tool.call(&arguments, &context);
     let outcome = if tool.interruptible() {
         match select(call, cancel.cancelled()).await {
@@ -230,13 +230,6 @@ async fn attempt(
     if context.lease.is_some() {
         lease_holder.lock().await.end_guard();
     }
-    #[cfg(not(target_family = "wasm"))]
-    let outcome = match outcome {
-        Err(error) if tool.effect() == ToolEffect::Delegates => {
-            Err(core.steps.about_lost_subagent(core, original, error))
-        }
-        outcome => outcome,
-    };
     outcome.map_err(|error| error.naming(&context.names))
 }
 

@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use super::fleet::Fleet;
 use super::work::Work;
-use super::{ledger, word};
+use super::{is_full, ledger, word};
 use crate::support::Project;
 
-/// Events of one page of all sessions, and of one page of a job. The storm has many pages of both.
-const PAGE_OF_ALL: usize = 40;
-const PAGE_OF_JOB: usize = 5;
+/// Events of one page of all sessions, and of one page of a job. Every storm has several pages of both.
+fn page_sizes() -> (usize, usize) {
+    if is_full() { (500, 10) } else { (40, 5) }
+}
 
 /// Kinds of events that each job of the storm has once.
 const ONCE: [&str; 6] =
@@ -37,8 +38,9 @@ fn numbers(events: &[Value], name: &str) -> Vec<u64> {
 
 /// Checks the numbers of the events of all sessions, and each session.
 pub(super) fn check_all(work: &Work<'_>, fleet: &Fleet<'_>, project: &Project) {
-    let events = pages(fleet, "/api/agent/events", "after", "seq", PAGE_OF_ALL);
-    assert!(events.len() > PAGE_OF_ALL, "{} events are one page", events.len());
+    let (page_of_all, page_of_job) = page_sizes();
+    let events = pages(fleet, "/api/agent/events", "after", "seq", page_of_all);
+    assert!(events.len() > page_of_all, "{} events are one page", events.len());
     assert_eq!(numbers(&events, "seq"), (1..=events.len() as u64).collect::<Vec<_>>(), "numbers of all sessions");
     println!("{} events of all sessions without gap or double", events.len());
     let mut by_session: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -50,13 +52,19 @@ pub(super) fn check_all(work: &Work<'_>, fleet: &Fleet<'_>, project: &Project) {
         assert_eq!(numbers(events, "cursor"), (1..=events.len() as u64).collect::<Vec<_>>(), "cursors of {id}");
     }
     for number in 0..work.n_sessions() {
-        check_session(work, fleet, project, number, &by_session[&work.session_id(number)]);
+        check_session(work, fleet, project, number, (&by_session[&work.session_id(number)], page_of_job));
     }
 }
 
 /// Checks that each job of a session ended once, and that its events have neither gaps nor doubles. `told` has the events of
-/// the session as they are among those of all sessions.
-fn check_session(work: &Work<'_>, fleet: &Fleet<'_>, project: &Project, number: usize, told: &[Value]) {
+/// the session as they are among those of all sessions; they are read again in pages of this size.
+fn check_session(
+    work: &Work<'_>,
+    fleet: &Fleet<'_>,
+    project: &Project,
+    number: usize,
+    (told, page): (&[Value], usize),
+) {
     let id = work.session_id(number);
     let words: Vec<String> = (0..work.jobs_per_session()).map(|job| word(number, job)).collect();
     let ledger = project.read(&ledger(number));
@@ -73,7 +81,8 @@ fn check_session(work: &Work<'_>, fleet: &Fleet<'_>, project: &Project, number: 
     for job in jobs {
         let job_id = job["job_id"].as_str().unwrap();
         let path = format!("/api/agent/jobs/{job_id}/events");
-        let events = pages(fleet, &path, "cursor", "cursor", PAGE_OF_JOB);
+        let events = pages(fleet, &path, "cursor", "cursor", page);
+        assert!(events.len() > page, "{job_id}: {events:?}");
         let of_job: Vec<Value> = told.iter().filter(|event| event["job_id"] == job_id).cloned().collect();
         assert_eq!(numbers(&events, "seq"), numbers(&of_job, "seq"), "events of {job_id}");
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
