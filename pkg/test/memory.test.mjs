@@ -41,7 +41,7 @@ test("a thousand closed agents leave no memory in use", { skip: !global.gc && "n
     for (let i = 0; i < count; i += 1) await (i % 3 === 0 ? offline : hosted)();
   };
   const heapUsed = async () => {
-    // What finalizers hold is free after a turn of the event loop.
+    // Objects of finalizers are free after a turn of the event loop.
     for (let i = 0; i < 3; i += 1) await new Promise((resolve) => setImmediate(resolve, global.gc()));
     return process.memoryUsage().heapUsed;
   };

@@ -32,7 +32,10 @@ test("the first example edits a file in ten lines at most", async (t) => {
 });
 
 test("the example of events and hunks prints what it should", async (t) => {
-  const stdout = await runExample(t, 'import { Agent } from "emend";\n\nconst agent = await Agent.create({\n  files: {');
+  const stdout = await runExample(
+    t,
+    'import { Agent } from "emend";\n\nconst agent = await Agent.create({\n  files: {',
+  );
   assert.match(stdout, /→ grep\n.*→ read_file\n.*→ edit_file\n/s);
   assert.match(stdout, /Renamed price to cost: 3 places in 2 files\./);
   assert.ok(stdout.includes("-export function price(item) {\n+export function cost(item) {\n"));

@@ -90,8 +90,8 @@ export class WorkerAgent {
   }
 
   /**
-   * Starts a run, which advances as far as its events are read, like one of `Agent`. What `Agent.run` throws, such as a
-   * `BusyError`, is thrown by the loop and by `result`.
+   * Starts a run, which advances as far as its events are read, like one of `Agent`. The exceptions of `Agent.run`, such as a
+   * `BusyError`, are thrown by the loop and by `result`.
    */
   run(text: string, options: RunOptions = {}): WorkerRun {
     const { signal } = optionsOf(options, ["signal"]);

@@ -40,7 +40,7 @@ interface Pending {
   stop(): void;
 }
 
-/** What comes up while a value is packed. */
+/** Lists that are filled while a value is packed. */
 interface Given {
   /** Gets the functions that stop listening to signals. */
   stops?: (() => void)[];
@@ -58,7 +58,7 @@ export class Link {
   readonly #pending = new Map<number, Pending>();
   /** The calls that were answered with iterables which have not ended. */
   readonly #open = new Map<number, Pending>();
-  /** What is to be done when an iterable that was given away has ended. */
+  /** Functions to call when an iterable that was given away has ended. */
   readonly #ends = new Map<number, () => void>();
   /** The signals that calls of the other side got. */
   readonly #signals = new Map<number, AbortController>();

@@ -1,4 +1,4 @@
-/** What the page and the worker of an agent call of each other. */
+/** The functions that the page and the worker of an agent call of each other. */
 
 import type { Agent } from "../agent/agent.js";
 import type { RunOptions } from "../agent/options.js";

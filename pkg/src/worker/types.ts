@@ -28,7 +28,7 @@ export type WorkerMethods = Async<
   Omit<Agent, "run" | "events" | "subscribe" | "close" | "files" | "canvas" | "sessionId" | typeof Symbol.dispose>
 >;
 
-/** What the options of an agent in a worker have besides those of {@link AgentOptions}. */
+/** Options of an agent in a worker besides those of `AgentOptions`. */
 export interface WorkerOptions {
   /** The worker: a running one, or a function that starts it. It imports `emend/worker-host`. Default: the package starts one. */
   worker?: WorkerLike | (() => WorkerLike) | undefined;
