@@ -3,58 +3,13 @@
 //! The lease decides who may write the canvas and never holds text. `now_ms` is always an argument, so that a throttled
 //! browser tab cannot lose a lease because a timer did not fire. The user needs no lease: every keystroke preempts.
 
+#[cfg(not(target_family = "wasm"))]
 use serde::Serialize;
 
-use crate::error_code::Code;
+use super::{GUARD_MS_MAX, LEASE_TTL_MS, LeaseError, Ticket};
 
-/// Time to live of a lease without activity, in milliseconds.
-pub const LEASE_TTL_MS: u64 = 15_000;
-/// Maximum time for which a call in flight keeps a lease alive, in milliseconds.
-pub const GUARD_MS_MAX: u64 = 120_000;
 /// Expiry time of a paused lease, which tells it from an expired one.
 const PAUSED: u64 = 0;
-
-/// Proof of a check-out, presented with each use of the lease. Two check-outs never return equal tickets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Ticket {
-    /// Number of the lease.
-    pub lease_id: u64,
-    /// Epoch of the check-out.
-    pub epoch: u64,
-}
-
-/// Why the lease refused a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LeaseError {
-    /// Another holder has the lease.
-    #[error("the canvas is checked out for {remaining_ms} ms more")]
-    NotAvailable {
-        /// Milliseconds until the present lease expires without renewal.
-        remaining_ms: u64,
-    },
-    /// The ticket does not belong to the holder.
-    #[error("this lease is not the one in force; check the canvas out first")]
-    NotOwned,
-    /// The lease expired before this use.
-    #[error("the lease expired; check the canvas out and read it again")]
-    Expired,
-    /// The user preempted the lease after the check-out.
-    #[error("the user took the canvas back; do not edit it again before the user's next message")]
-    StaleEpoch,
-}
-
-impl LeaseError {
-    /// Returns the stable code.
-    #[must_use]
-    pub fn code(self) -> Code {
-        match self {
-            Self::NotAvailable { .. } => Code::LockNotAvailable,
-            Self::NotOwned => Code::LockNotOwned,
-            Self::Expired => Code::LeaseExpired,
-            Self::StaleEpoch => Code::StaleEpoch,
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(target_family = "wasm"), derive(Serialize, serde::Deserialize))]

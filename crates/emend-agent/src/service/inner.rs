@@ -15,6 +15,7 @@ use super::records::{JobRecord, SessionRecord};
 use super::slot::Slot;
 use super::store::ServiceStore;
 use super::time::Timestamp;
+use crate::canvas;
 use crate::error_code::Code;
 use crate::store::Store;
 use crate::workspace::Workspace;
@@ -50,6 +51,9 @@ pub(super) struct Inner {
     pub(super) held_back: Mutex<BTreeSet<String>>,
 }
 
+/// The reason why a build without the feature `canvas` refuses it.
+pub(super) const NO_CANVAS: &str = "this build has no canvas";
+
 impl Inner {
     /// Returns the jobs, if their steps are recorded.
     pub(super) fn recorded_jobs(&self) -> Option<&Shared<dyn Jobs>> {
@@ -63,7 +67,8 @@ impl Inner {
 
     /// Refuses the canvas if the host has none.
     pub(super) fn check_canvas(&self) -> ApiResult<()> {
-        match self.host.canvas_refusal() {
+        let refusal = if canvas::IS_BUILT_IN { self.host.canvas_refusal() } else { Some(NO_CANVAS) };
+        match refusal {
             Some(why) => Err(ApiError::new(Code::Unsupported, why)),
             None => Ok(()),
         }

@@ -5,7 +5,9 @@
 
 mod apply_patch;
 mod arguments;
+#[cfg_attr(not(feature = "canvas"), path = "no_canvas.rs")]
 mod canvas;
+mod canvas_replies;
 mod clarify_user;
 mod edit_file;
 mod edit_lines;
@@ -28,10 +30,10 @@ use emend_edit::truncate::OutputLimits;
 use emend_llm::Shared;
 
 pub use apply_patch::ApplyPatch;
-pub use canvas::{
-    CANVAS_INSTRUCTIONS, CanvasDesk, CanvasEdit, CanvasEdited, CanvasFailure, CanvasLines, CanvasMatch, CanvasMatches,
-    CanvasNotes, CheckOut, CheckedIn, Place, Renewed, canvas_tools,
-};
+pub use canvas::{CANVAS_INSTRUCTIONS, CanvasNotes, canvas_tools};
+#[cfg(feature = "canvas")]
+pub use canvas::{CanvasDesk, CanvasEdit, CanvasFailure, Place};
+pub use canvas_replies::{CanvasEdited, CanvasLines, CanvasMatch, CanvasMatches, CheckOut, CheckedIn, Renewed};
 pub use clarify_user::{ClarifyUser, NO_USER_ANSWER};
 pub use edit_file::EditFile;
 pub use edit_lines::EditLines;

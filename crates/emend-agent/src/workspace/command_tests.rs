@@ -344,6 +344,7 @@ fn staged_what_is_no_text_is_left_out() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "canvas"), ignore = "needs the canvas")]
 fn the_file_that_is_open_in_the_editor_is_not_the_commands() {
     let world = World::new(Mode::Staged);
     world.workspace.canvas().open(FilePath::clean("a.txt"));

@@ -371,7 +371,7 @@ impl Workspace {
         let mut state = self.state();
         let is_changed = |path: &FilePath, entry: &Entry| state.saved.get(path) != Some(&Some(entry.changed_at));
         #[cfg(not(target_family = "wasm"))]
-        let canvas = self.gate.as_ref().map(|_| self.canvas.saved());
+        let canvas = self.gate.as_ref().and_then(|_| self.canvas.saved());
         // Another server may have changed one that is as it was read.
         #[cfg(not(target_family = "wasm"))]
         let is_canvas_changed = !self.canvas.is_saved();

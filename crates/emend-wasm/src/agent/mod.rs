@@ -9,7 +9,7 @@ pub mod web_address;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use emend_agent::canvas::CanvasState;
+use emend_agent::canvas::{self, CanvasState};
 use emend_agent::environment::memory::MemFs;
 use emend_agent::environment::resolve;
 use emend_agent::environment::{Access, EnvError, ExecutionEnvironment, FilePath};
@@ -362,6 +362,9 @@ impl AgentHandle {
     pub fn open_canvas(&self, path: Option<String>) -> Result<String, JsValue> {
         let path = path.map(|path| self.files.clean(&path)).transpose();
         let path = path.map_err(|error| Failure::from(error).into_js())?;
+        if path.is_some() && !canvas::IS_BUILT_IN {
+            return Err(Failure::new(Code::Unsupported, "this build has no canvas").into_js());
+        }
         self.workspace.canvas().open(path);
         json(&canvas_state(&self.workspace))
     }

@@ -8,7 +8,7 @@ use emend_llm::CancelToken;
 use serde_json::{Value, json};
 
 use crate::error_code::Code;
-use crate::service::api::{ApiError, ApiRequest, ApiResponse, ApiResult, body};
+use crate::service::api::{ApiError, ApiRequest, ApiResponse, ApiResult, Operation, OperationInfo, body, reply};
 use crate::service::canvas_bodies::{
     CanvasBody, CanvasEditRequest, CanvasGrepRequest, CanvasLeaseRequest, CanvasLineOperation, CanvasOpenRequest,
     CanvasPatchRequest, CanvasPromoteRequest, CanvasReadRequest, CanvasUserEdit,
@@ -113,12 +113,37 @@ pub(super) async fn with_hashes(inner: &Inner, mut done: ApiResult<ApiResponse>)
     done
 }
 
-pub(super) async fn get(inner: &Inner, id: &str) -> ApiResult<CanvasBody> {
+/// Carries out an operation on the canvas.
+pub(super) async fn handle(
+    inner: &Inner,
+    info: &OperationInfo,
+    id: &str,
+    request: &ApiRequest,
+) -> ApiResult<ApiResponse> {
+    match info.operation {
+        Operation::GetCanvas => reply(info, &get(inner, id).await?),
+        Operation::CanvasOpen => reply(info, &open(inner, id, request).await?),
+        Operation::CanvasCheckOut => reply(info, &check_out(inner, id).await?),
+        Operation::CanvasRenewLease => reply(info, &renew(inner, id, request).await?),
+        Operation::CanvasCheckIn => reply(info, &check_in(inner, id, request).await?),
+        Operation::CanvasGrep => reply(info, &grep(inner, id, request).await?),
+        Operation::CanvasReadLines => reply(info, &read_lines(inner, id, request).await?),
+        Operation::CanvasReadAll => reply(info, &read_all(inner, id, request).await?),
+        Operation::CanvasApplyPatch => reply(info, &apply_patch(inner, id, request).await?),
+        Operation::CanvasEditLines => reply(info, &edit_lines(inner, id, request).await?),
+        Operation::CanvasTakeBack => reply(info, &take_back(inner, id).await?),
+        Operation::CanvasUserEdit => reply(info, &user_edit(inner, id, request).await?),
+        Operation::CanvasPromote => reply(info, &promote(inner, id, request).await?),
+        _ => Err(ApiError::new(Code::Internal, "this operation is not one of the canvas")),
+    }
+}
+
+async fn get(inner: &Inner, id: &str) -> ApiResult<CanvasBody> {
     inner.session(id).await?;
     inner.canvas().await
 }
 
-pub(super) async fn open(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
+async fn open(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
     let CanvasOpenRequest { file_path } = body(request)?;
     inner.session(id).await?;
     inner.check_canvas()?;
@@ -139,20 +164,20 @@ pub(super) async fn open(inner: &Inner, id: &str, request: &ApiRequest) -> ApiRe
     inner.canvas_event(id, "open").await
 }
 
-pub(super) async fn check_out(inner: &Inner, id: &str) -> ApiResult<CheckOut> {
+async fn check_out(inner: &Inner, id: &str) -> ApiResult<CheckOut> {
     inner.session(id).await?;
     let out = inner.desk().check_out().await?;
     inner.canvas_event(id, "check_out").await?;
     Ok(out)
 }
 
-pub(super) async fn renew(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<Renewed> {
+async fn renew(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<Renewed> {
     let CanvasLeaseRequest { lease_id } = body(request)?;
     inner.session(id).await?;
     Ok(inner.desk().renew(&lease_id).await?)
 }
 
-pub(super) async fn check_in(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CheckedIn> {
+async fn check_in(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CheckedIn> {
     let CanvasLeaseRequest { lease_id } = body(request)?;
     inner.session(id).await?;
     let done = inner.desk().check_in(&lease_id).await?;
@@ -160,13 +185,13 @@ pub(super) async fn check_in(inner: &Inner, id: &str, request: &ApiRequest) -> A
     Ok(done)
 }
 
-pub(super) async fn grep(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasMatches> {
+async fn grep(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasMatches> {
     let CanvasGrepRequest { lease_id, query, regex } = body(request)?;
     inner.session(id).await?;
     Ok(inner.desk().grep(Some(&lease_id), &query, regex).await?)
 }
 
-pub(super) async fn read_lines(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasLines> {
+async fn read_lines(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasLines> {
     let wanted: CanvasReadRequest = body(request)?;
     inner.session(id).await?;
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
@@ -181,18 +206,18 @@ pub(super) async fn read_lines(inner: &Inner, id: &str, request: &ApiRequest) ->
     Ok(inner.desk().read(Some(&wanted.lease_id), &place).await?)
 }
 
-pub(super) async fn read_all(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasLines> {
+async fn read_all(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasLines> {
     let CanvasLeaseRequest { lease_id } = body(request)?;
     inner.session(id).await?;
     Ok(inner.desk().read_all(Some(&lease_id)).await?)
 }
 
-pub(super) async fn apply_patch(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasEdited> {
+async fn apply_patch(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasEdited> {
     let CanvasPatchRequest { lease_id, base_revision_id, patch } = body(request)?;
     edit(inner, id, &lease_id, &base_revision_id, CanvasEdit::Diff(patch)).await
 }
 
-pub(super) async fn edit_lines(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasEdited> {
+async fn edit_lines(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasEdited> {
     let CanvasEditRequest { lease_id, base_revision_id, edits } = body(request)?;
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let edits = edits.into_iter().map(|edit| LineEdit {
@@ -234,13 +259,13 @@ async fn edit(inner: &Inner, id: &str, lease_id: &str, base: &str, edit: CanvasE
     Ok(done)
 }
 
-pub(super) async fn take_back(inner: &Inner, id: &str) -> ApiResult<CanvasBody> {
+async fn take_back(inner: &Inner, id: &str) -> ApiResult<CanvasBody> {
     inner.session(id).await?;
     inner.workspace.canvas().take_back();
     inner.canvas_event(id, "take_back").await
 }
 
-pub(super) async fn user_edit(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
+async fn user_edit(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
     let CanvasUserEdit { content, base, save } = body(request)?;
     inner.session(id).await?;
     inner.workspace.refresh().await?;

@@ -1,6 +1,7 @@
 //! The operations: each turns a request into a reply.
 
 mod apply;
+#[cfg_attr(not(feature = "canvas"), path = "no_canvas.rs")]
 mod canvas;
 mod change_log;
 mod checkpoints;
@@ -91,19 +92,19 @@ async fn carry_out(
         Operation::RollBack => reply(info, &checkpoints::roll_back(inner, id, request).await?),
         Operation::Rewind => reply(info, &rewind::rewind(inner, id, request).await?),
         Operation::UndoRewind => reply(info, &rewind::undo(inner, id, request).await?),
-        Operation::GetCanvas => reply(info, &canvas::get(inner, id).await?),
-        Operation::CanvasOpen => reply(info, &canvas::open(inner, id, request).await?),
-        Operation::CanvasCheckOut => reply(info, &canvas::check_out(inner, id).await?),
-        Operation::CanvasRenewLease => reply(info, &canvas::renew(inner, id, request).await?),
-        Operation::CanvasCheckIn => reply(info, &canvas::check_in(inner, id, request).await?),
-        Operation::CanvasGrep => reply(info, &canvas::grep(inner, id, request).await?),
-        Operation::CanvasReadLines => reply(info, &canvas::read_lines(inner, id, request).await?),
-        Operation::CanvasReadAll => reply(info, &canvas::read_all(inner, id, request).await?),
-        Operation::CanvasApplyPatch => reply(info, &canvas::apply_patch(inner, id, request).await?),
-        Operation::CanvasEditLines => reply(info, &canvas::edit_lines(inner, id, request).await?),
-        Operation::CanvasTakeBack => reply(info, &canvas::take_back(inner, id).await?),
-        Operation::CanvasUserEdit => reply(info, &canvas::user_edit(inner, id, request).await?),
-        Operation::CanvasPromote => reply(info, &canvas::promote(inner, id, request).await?),
+        Operation::GetCanvas
+        | Operation::CanvasOpen
+        | Operation::CanvasCheckOut
+        | Operation::CanvasRenewLease
+        | Operation::CanvasCheckIn
+        | Operation::CanvasGrep
+        | Operation::CanvasReadLines
+        | Operation::CanvasReadAll
+        | Operation::CanvasApplyPatch
+        | Operation::CanvasEditLines
+        | Operation::CanvasTakeBack
+        | Operation::CanvasUserEdit
+        | Operation::CanvasPromote => canvas::handle(inner, info, id, request).await,
         Operation::GetSettings => reply(info, &inner.limits),
     }
 }

@@ -96,6 +96,9 @@ fn script(row: &Documented) -> (Vec<Answer>, Setup) {
 #[test]
 fn every_documented_failure_has_its_code_and_leaves_the_session_as_documented() {
     for row in DOCUMENTED {
+        if row.name == "STALE_EPOCH" && !crate::canvas::IS_BUILT_IN {
+            continue;
+        }
         let (answers, setup) = script(row);
         let mut world = World::new(NOTES, answers.clone(), setup);
         world.files.insert("logo.png", b"\x89PNG\0\xff".to_vec()).unwrap();

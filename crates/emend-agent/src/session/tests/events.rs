@@ -178,6 +178,7 @@ fn name(kind: &EventKind) -> &'static str {
 const N_KINDS: usize = 27;
 
 #[test]
+#[cfg_attr(not(feature = "canvas"), ignore = "needs the canvas")]
 fn every_kind_of_event_comes_at_its_moment() {
     covers("event.kinds event.session");
     let config = SessionConfig {

@@ -9,7 +9,9 @@ mod hidden;
 mod host_tests;
 mod interleaving;
 mod kept;
+#[cfg(feature = "canvas")]
 mod lease_waits;
+#[cfg(feature = "canvas")]
 mod leases;
 mod limits;
 mod mentions;
@@ -58,6 +60,7 @@ pub(crate) struct TickingClock {
 }
 
 impl TickingClock {
+    #[cfg(feature = "canvas")]
     fn advance(&self, ms: u64) {
         *self.now_ms.lock().unwrap() += ms;
     }

@@ -315,6 +315,7 @@ fn an_empty_message_is_refused_before_anything_happens() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "canvas"), ignore = "needs the canvas")]
 fn the_open_file_is_leased_while_the_agent_works_on_it() {
     let setup = Setup { staged: true, canvas: Some("notes.md"), ..Setup::default() };
     let answers = vec![Answer::Call(vec![read()]), Answer::Call(vec![edit("two", "2")]), Answer::Say("Done.")];
@@ -342,6 +343,7 @@ fn the_open_file_is_leased_while_the_agent_works_on_it() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "canvas"), ignore = "needs the canvas")]
 fn a_cancelled_run_gives_the_canvas_back_to_the_user() {
     let setup = Setup { canvas: Some("notes.md"), cancel_at: Some(2), ..Setup::default() };
     let answers = vec![Answer::Call(vec![read()]), Answer::Call(vec![edit("two", "2")])];
@@ -362,6 +364,7 @@ fn a_cancelled_run_gives_the_canvas_back_to_the_user() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "canvas"), ignore = "needs the canvas")]
 fn a_user_who_takes_the_canvas_back_keeps_it_for_the_rest_of_the_turn() {
     let setup = Setup { canvas: Some("notes.md"), preempt_at: Some(2), ..Setup::default() };
     let answers = vec![
@@ -400,6 +403,7 @@ fn a_user_who_takes_the_canvas_back_keeps_it_for_the_rest_of_the_turn() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "canvas"), ignore = "needs the canvas")]
 fn a_move_from_or_onto_the_open_file_needs_its_lease() {
     for (from, to) in [("notes.md", "c.md"), ("other.md", "notes.md")] {
         let files = format!("{NOTES}//- other.md\nother\n");

@@ -420,6 +420,7 @@ fn a_mismatch_is_a_read_and_the_next_diff_may_rest_on_it() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "canvas"), ignore = "needs the canvas")]
 fn whoever_holds_no_lease_of_the_open_file_is_refused_with_its_state() {
     let mut world = World::new("//- a.txt\none\n", vec![], Setup { canvas: Some("a.txt"), ..Setup::default() });
     let mut tools = tools();

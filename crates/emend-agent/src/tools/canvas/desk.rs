@@ -9,7 +9,6 @@ use emend_edit::patch::unified::{self, DiffMode};
 use emend_edit::patch::{Change, Patch};
 use emend_edit::size::compact_sort::map_of;
 use emend_edit::text::split_lines;
-use serde::Serialize;
 
 use super::lease_id::LeaseId;
 use super::sections::{AddressError, item, section};
@@ -18,6 +17,9 @@ use crate::environment::FilePath;
 use crate::error_code::Code;
 use crate::search::{Matcher, SearchLimits};
 use crate::tool::ToolError;
+use crate::tools::canvas_replies::{
+    CanvasEdited, CanvasLines, CanvasMatch, CanvasMatches, CheckOut, CheckedIn, Renewed,
+};
 use crate::tools::patching::planned_writes;
 use crate::workspace::{Precondition, Rejection, Workspace, WriteContext};
 
@@ -34,100 +36,6 @@ pub struct CanvasFailure {
     pub message: String,
     /// Revision of the canvas; empty if no file is open.
     pub revision_id: String,
-}
-
-/// A check-out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct CheckOut {
-    /// Id of the lease, for all other operations.
-    pub lease_id: String,
-    /// Revision of the canvas.
-    pub revision_id: String,
-    /// The same revision, by its name in the contract.
-    pub revision_id_at_checkout: String,
-    /// Generation counter: the user increments it by taking the canvas back.
-    pub canvas_epoch: u64,
-    /// Expiry of the lease without renewal, in milliseconds since 1970.
-    pub expires_at: u64,
-    /// Path of the canvas.
-    pub file_path: String,
-    /// Number of lines.
-    pub n_lines: usize,
-}
-
-/// A renewed lease.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Renewed {
-    /// Expiry of the lease without renewal, in milliseconds since 1970.
-    pub expires_at: u64,
-    /// Revision of the canvas.
-    pub revision_id: String,
-}
-
-/// A released lease.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct CheckedIn {
-    /// Whether the lease was still held. A second release has no effect.
-    pub released: bool,
-    /// Revision of the canvas.
-    pub revision_id: String,
-}
-
-/// A matching line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct CanvasMatch {
-    /// Line number, from 1.
-    pub line: usize,
-    /// Text without its line ending.
-    pub text: String,
-}
-
-/// The matches of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct CanvasMatches {
-    /// Matching lines in order.
-    pub matches: Vec<CanvasMatch>,
-    /// Whether there are more.
-    pub truncated: bool,
-    /// Revision of the canvas.
-    pub revision_id: String,
-}
-
-/// Lines of the canvas.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct CanvasLines {
-    /// The lines.
-    pub text: String,
-    /// First line, from 1.
-    pub start_line: usize,
-    /// Last line; less than `start_line` if the canvas is empty.
-    pub end_line: usize,
-    /// Number of lines of the canvas.
-    pub n_lines: usize,
-    /// Revision of the canvas.
-    pub revision_id: String,
-}
-
-/// An applied edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct CanvasEdited {
-    /// True.
-    pub ok: bool,
-    /// Number of changed places.
-    pub applied_hunks: usize,
-    /// Revision of the canvas after the edit.
-    pub new_revision_id: String,
-    /// The same revision, as in every reply.
-    pub revision_id: String,
-    /// Number of lines of the canvas after the edit.
-    pub n_lines: usize,
 }
 
 /// Lines of the canvas that a caller names.

@@ -13,10 +13,7 @@ use emend_llm::{BoxFuture, Shared, ToolDefinition};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub use desk::{
-    CanvasDesk, CanvasEdit, CanvasEdited, CanvasFailure, CanvasLines, CanvasMatch, CanvasMatches, CheckOut, CheckedIn,
-    Place, Renewed,
-};
+pub use desk::{CanvasDesk, CanvasEdit, CanvasFailure, Place};
 
 pub use notes::CanvasNotes;
 

@@ -49,6 +49,7 @@ async fn replace(
 }
 
 #[test]
+#[cfg_attr(not(feature = "canvas"), ignore = "needs the canvas")]
 fn a_canvas_that_the_user_takes_back_during_a_write_stays_as_it_was() {
     covers("canvas.user_first");
     for mode in MODES {
@@ -76,6 +77,7 @@ fn a_canvas_that_the_user_takes_back_during_a_write_stays_as_it_was() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "canvas"), ignore = "needs the canvas")]
 fn an_edit_that_cannot_be_taken_back_is_recorded() {
     let mut n_recorded = 0;
     for point in 0.. {
@@ -117,6 +119,7 @@ fn an_edit_that_cannot_be_taken_back_is_recorded() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "canvas"), ignore = "needs the canvas")]
 fn a_line_that_the_user_types_during_a_write_is_kept() {
     covers("canvas.user_first");
     for mode in MODES {
@@ -320,6 +323,7 @@ fn a_rejected_write_shows_the_file_as_it_is_after_the_rejection() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "canvas"), ignore = "needs the canvas")]
 fn an_edit_of_the_user_takes_back_the_canvas_only() {
     covers("canvas.user_first");
     for mode in MODES {
