@@ -15,6 +15,10 @@ use super::steps::Step;
 use crate::environment::EntryKind;
 use crate::environment::{Access, EnvError, FileChange, FilePath};
 
+/// Whether an edit of the agent that needs no review can wait for a save. The core of a browser has no such edits, and the
+/// constant keeps the code out of the module.
+const MAY_DRAFT: bool = cfg!(any(not(target_family = "wasm"), feature = "service"));
+
 /// Number of times that an edit of the user begins anew because another program has written to the file meanwhile.
 #[cfg(not(target_family = "wasm"))]
 const RACES_MAX: usize = 3;
@@ -172,7 +176,7 @@ impl Workspace {
                 moved_from,
                 known_lines,
                 // A direct edit puts on the disk what the agent sees, unless it is one of the canvas's draft.
-                waits: self.defers_saves || status == Status::Pending && self.waits(path),
+                waits: MAY_DRAFT && self.defers_saves || status == Status::Pending && self.waits(path),
             });
         }
         self.verify_lease(context, &staged)?;
