@@ -101,6 +101,10 @@ impl ServiceHost for ProjectHost {
         budget::of_runs(&self.settings)
     }
 
+    fn session_budget(&self) -> Budget {
+        budget::of_conversations(&self.settings)
+    }
+
     fn spawn(&self, task: BoxFuture<'static, ()>) {
         tokio::spawn(task);
     }

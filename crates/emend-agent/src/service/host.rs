@@ -61,6 +61,12 @@ pub trait ServiceHost: MaybeSend + MaybeSync {
         Budget::default()
     }
 
+    /// Returns the limits that a new session has over all its jobs, also if it names none or larger ones. A later change of
+    /// the session may set others.
+    fn session_budget(&self) -> Budget {
+        Budget::default()
+    }
+
     /// Starts a task that runs to its end.
     fn spawn(&self, task: BoxFuture<'static, ()>);
 }

@@ -210,6 +210,8 @@ async fn new_session(inner: &Shared<Inner>, id: &str) -> ApiResult<SessionRecord
         created_at: now,
         updated_at: now,
         model,
+        budget: inner.host.session_budget(),
+        job_budget: inner.host.job_budget(),
         ..SessionRecord::default()
     };
     let mut changes = super::changes::Changes::default();

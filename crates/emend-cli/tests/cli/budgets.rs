@@ -93,3 +93,26 @@ fn a_conversation_that_is_served_keeps_its_budget_and_its_use() {
     other.expect(" of 5 tokens");
     other.leave();
 }
+
+#[test]
+fn the_limits_of_a_conversation_hold_for_new_sessions_of_clients() {
+    let project = project();
+    let server = Server::start(&project, &["--session-max-tokens", "1000", "--session-max-cost", "5"]);
+    let asked = |budget: serde_json::Value| {
+        let session = server.ok("POST", "/api/agent/sessions", &serde_json::json!({ "budget": budget }));
+        (session["session_id"].as_str().unwrap().to_owned(), session["budget"].clone())
+    };
+    let limits =
+        |tokens: u64, cost_usd: f64| serde_json::json!({ "tokens": tokens, "cost_usd": cost_usd, "duration_ms": 0 });
+    let (id, budget) = asked(serde_json::json!({}));
+    assert_eq!(budget, limits(1000, 5.0));
+    assert_eq!(asked(serde_json::json!({ "tokens": 10, "cost_usd": 9.0 })).1, limits(10, 5.0));
+    // A change that a client asks for holds, as `/budget` in a conversation.
+    let more = serde_json::json!({ "budget": { "tokens": 2000 } });
+    let changed = server.ok("PATCH", &format!("/api/agent/sessions/{id}"), &more);
+    assert_eq!(changed["budget"], limits(2000, 0.0));
+    drop(server);
+    let server = Server::start(&project, &["--session-max-tokens", "10"]);
+    let (_, state) = server.run("rename alpha to omega");
+    assert_eq!((&state["status"], &state["error"]["code"]), (&"failed".into(), &"limit_reached".into()), "{state}");
+}

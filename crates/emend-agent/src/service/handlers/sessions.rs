@@ -42,7 +42,7 @@ pub(super) async fn create(inner: &Shared<Inner>, request: &ApiRequest) -> ApiRe
         agent_mode: wanted.agent_mode,
         confirm_before_edits: wanted.confirm_before_edits,
         context_rows: wanted.context_rows,
-        budget: wanted.budget,
+        budget: wanted.budget.within(&inner.host.session_budget()),
         job_budget: wanted.job_budget.within(&inner.host.job_budget()),
         ..SessionRecord::default()
     };
