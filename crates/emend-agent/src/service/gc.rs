@@ -113,8 +113,11 @@ impl Inner {
     /// Returns the ids of the sessions that pass a test.
     pub(super) async fn session_ids(&self, is_wanted: fn(&SessionRecord) -> bool) -> ApiResult<Vec<String>> {
         let mut ids = Vec::new();
-        self.visit_sessions(|session| ids.extend(Some(session).filter(is_wanted).map(|session| session.session_id)))
-            .await?;
+        self.visit_sessions(|session| {
+            ids.extend(Some(session).filter(is_wanted).map(|session| session.session_id));
+            false
+        })
+        .await?;
         Ok(ids)
     }
 
@@ -123,17 +126,43 @@ impl Inner {
         let mut jobs = Vec::new();
         self.visit_sessions(|session| {
             jobs.extend(session.purged.into_iter().map(|job| job.job(&session.session_id)));
+            false
         })
         .await?;
         Ok(jobs)
     }
 
-    /// Calls a function with every session, in pages.
-    async fn visit_sessions(&self, mut visit: impl FnMut(SessionRecord)) -> ApiResult<()> {
+    /// Returns a purged job whose checkpoint stays. Requests for one checkpoint come one after another, so the session of the
+    /// last one is looked at first.
+    pub(super) async fn purged_job(&self, job_id: &str) -> ApiResult<Option<JobRecord>> {
+        let find = |session: SessionRecord| {
+            let found = session.purged.into_iter().find(|job| job.job_id == job_id);
+            found.map(|job| job.job(&session.session_id))
+        };
+        let last = self.last_purged_in.lock().clone();
+        // A session that has been deleted meanwhile is none.
+        let mut found = self.store.session(&last).await?.and_then(find);
+        if found.is_none() {
+            self.visit_sessions(|session| {
+                found = find(session);
+                found.is_some()
+            })
+            .await?;
+        }
+        if let Some(job) = &found {
+            self.last_purged_in.lock().clone_from(&job.session_id);
+        }
+        Ok(found)
+    }
+
+    /// Calls a function with every session, in pages, until it returns true.
+    async fn visit_sessions(&self, mut visit: impl FnMut(SessionRecord) -> bool) -> ApiResult<()> {
         let mut query = SessionQuery { limit: 100, ..SessionQuery::default() };
         loop {
             let page = self.store.sessions(&query).await?;
-            page.sessions.into_iter().for_each(&mut visit);
+            if page.sessions.into_iter().any(&mut visit) {
+                return Ok(());
+            }
             match page.next {
                 Some(next) => query.after = Some(next),
                 None => return Ok(()),

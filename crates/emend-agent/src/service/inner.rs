@@ -44,6 +44,8 @@ pub(super) struct Inner {
     pub(super) creating: futures::lock::Mutex<()>,
     /// Time of the last purge of all sessions, in milliseconds.
     pub(super) purged_at: Mutex<u64>,
+    /// Id of the session of the purged job that was asked for last.
+    pub(super) last_purged_in: Mutex<String>,
     /// Number of running jobs.
     pub(super) n_running: Mutex<u64>,
     pub(super) is_closing: Mutex<bool>,

@@ -152,6 +152,7 @@ impl Service {
                 deciding: Default::default(),
                 creating: Default::default(),
                 purged_at: Default::default(),
+                last_purged_in: Default::default(),
                 n_running: Default::default(),
                 is_closing: Default::default(),
                 held_back: Default::default(),

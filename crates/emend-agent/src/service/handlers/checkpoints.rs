@@ -58,7 +58,7 @@ impl Inner {
         let job_id = format!("job_{}", id.strip_prefix("cp_").ok_or_else(unknown)?);
         match self.store.job(&job_id).await? {
             Some(job) => Some(job).filter(|job| job.checkpoint_id.is_some()),
-            None => self.purged_jobs().await?.into_iter().find(|job| job.job_id == job_id),
+            None => self.purged_job(&job_id).await?,
         }
         .ok_or_else(unknown)
     }

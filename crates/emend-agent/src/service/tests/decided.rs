@@ -1,10 +1,12 @@
 //! Ends of jobs, and what one job may do to the edits of another.
 
+use emend_llm::Shared;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
 use super::Bench;
-use crate::service::ServiceLimits;
+use super::yielding::Yielding;
+use crate::service::{Method, ServiceLimits, ServiceStore};
 use crate::session::tests::Answer;
 use crate::test_support::covers;
 #[cfg(target_family = "wasm")]
@@ -153,12 +155,12 @@ fn a_session_with_an_open_question_is_busy() {
         assert_eq!(status(&bench, &id).await, "waiting_for_user");
         let path = format!("/api/agent/sessions/{session}");
         for body in [json!({ "status": "archived" }), json!({ "mode": "direct" })] {
-            let (code, reply) = bench.send(crate::service::Method::Patch, &path, body).await;
+            let (code, reply) = bench.send(Method::Patch, &path, body).await;
             assert_eq!((code, &reply["error"]["code"]), (409, &json!("busy")), "{reply}");
         }
-        assert_eq!(bench.send(crate::service::Method::Delete, &path, Value::Null).await.0, 409);
+        assert_eq!(bench.send(Method::Delete, &path, Value::Null).await.0, 409);
         assert_eq!(bench.post(&format!("/api/agent/jobs/{id}/cancel"), Value::Null).await.0, 200);
-        assert_eq!(bench.send(crate::service::Method::Delete, &path, Value::Null).await.0, 200);
+        assert_eq!(bench.send(Method::Delete, &path, Value::Null).await.0, 200);
     });
 }
 
@@ -277,6 +279,38 @@ fn the_checkpoint_of_a_purged_job_stays_and_can_be_rolled_back_to() {
 }
 
 #[test]
+fn a_purged_checkpoint_is_found_without_a_look_at_every_session() {
+    covers("service.checkpoints");
+    block_on(async {
+        let limits = ServiceLimits { max_jobs_per_session: 1, max_sessions: 0, ..ServiceLimits::default() };
+        let store: Shared<Yielding> = Shared::default();
+        let disk = Bench::new(FILES).disk.with_store(Shared::clone(&store) as Shared<dyn ServiceStore>);
+        let bench = Bench::open(disk, limits);
+        for _ in 0..350 {
+            bench.session(json!({ "model": "script" })).await;
+        }
+        let session = bench.session(json!({ "model": "script" })).await;
+        let first = job(&bench, &session, [edit("a.md", "2\n", "two\n")]).await;
+        bench.post("/api/agent/decisions", json!({ "decision": "accept", "all": true })).await;
+        job(&bench, &session, []).await;
+        let path = format!("/api/agent/checkpoints/{}", first.replace("job_", "cp_"));
+        let looks = async |wanted: &str, expected: u16| {
+            let before = store.n_pages();
+            assert_eq!(bench.get(wanted).await.0, expected, "{wanted}");
+            store.n_pages() - before
+        };
+        // The session is the one that changed last. Of four pages, the first has it, and then none is needed.
+        assert_eq!(looks(&path, 200).await, 1);
+        assert_eq!(looks(&format!("{path}/diff3?file_path=a.md"), 200).await, 0);
+        assert_eq!(looks("/api/agent/checkpoints/cp_none", 404).await, 4);
+        // Another session can be deleted, and so can this one.
+        let (status, _) = bench.send(Method::Delete, &format!("/api/agent/sessions/{session}"), Value::Null).await;
+        assert_eq!(status, 200);
+        assert_eq!(looks(&path, 404).await, 4);
+    });
+}
+
+#[test]
 fn another_mode_ends_what_the_user_always_allows() {
     block_on(async {
         let bench = Bench::new("//- a.md\none\n");
@@ -287,7 +321,7 @@ fn another_mode_ends_what_the_user_always_allows() {
         for (at, is_asked) in [(0, true), (1, false), (2, true)] {
             if at == 2 {
                 for mode in ["review", "ask"] {
-                    assert_eq!(bench.send(crate::service::Method::Patch, &path, json!({ "mode": mode })).await.0, 200);
+                    assert_eq!(bench.send(Method::Patch, &path, json!({ "mode": mode })).await.0, 200);
                 }
             }
             let next = format!("text {at}");

@@ -1,6 +1,7 @@
 //! A store whose operations wait, so that the steps of requests and jobs interleave.
 
 use emend_llm::BoxFuture;
+use emend_llm::runtime::Mutex;
 
 use crate::service::records::{JobRecord, SessionRecord};
 use crate::service::store::{
@@ -11,7 +12,14 @@ use crate::test_support::wait;
 
 /// A store in memory. Each of its operations returns to the caller once before it begins, and once before its reply.
 #[derive(Default)]
-pub(super) struct Yielding(MemServiceStore);
+pub(super) struct Yielding(MemServiceStore, Mutex<u64>);
+
+impl Yielding {
+    /// Returns the number of pages of sessions that were asked for.
+    pub(super) fn n_pages(&self) -> u64 {
+        *self.1.lock()
+    }
+}
 
 /// Delegates one operation.
 macro_rules! waits {
@@ -35,6 +43,7 @@ impl ServiceStore for Yielding {
     }
 
     fn sessions<'a>(&'a self, query: &'a SessionQuery) -> BoxFuture<'a, Result<SessionPage, StoreError>> {
+        *self.1.lock() += 1;
         waits!(self.0.sessions(query))
     }
 
