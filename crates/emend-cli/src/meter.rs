@@ -11,7 +11,7 @@ use emend_agent::event::EventKind;
 use emend_agent::service::{Budget, ServiceStore as _, Spent};
 use emend_agent::session::Session;
 use emend_host::StateDir;
-use emend_llm::{Usage, get_model_info};
+use emend_llm::Usage;
 use serde::{Deserialize, Serialize};
 
 use crate::budget;
@@ -124,7 +124,7 @@ impl Meter {
     }
 
     /// Counts an event of the run. At its end the use is kept.
-    pub(crate) fn take(&self, kind: &EventKind, model: &str, project: &Project) -> Result<(), Failure> {
+    pub(crate) fn take(&self, kind: &EventKind, session: &Session, project: &Project) -> Result<(), Failure> {
         let mut state = self.state();
         let Some(run) = &mut state.run else { return Ok(()) };
         match kind {
@@ -134,11 +134,13 @@ impl Meter {
             }
             EventKind::SubagentEvent { event, .. } => {
                 if let EventKind::ProcessingEnd { usage, .. } = &**event {
-                    run.used.add(&used(usage, model));
+                    run.used.add(&parts(usage));
                 }
             }
             EventKind::ProcessingEnd { usage, .. } => {
-                run.used.add(&used(usage, model));
+                run.used.add(&parts(usage));
+                // The sum of the session has each response at the price of its own model, those of subagents of subagents too.
+                (run.used.total_tokens, run.used.cost_usd) = session.used();
                 let duration = run.began.elapsed().saturating_sub(run.waited);
                 run.used.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
                 let used = run.used;
@@ -203,14 +205,9 @@ async fn served(project: &Project, session: &str) -> Result<Option<(Spent, Budge
     Ok(store.session(session).await?.map(|record| (record.spent, record.budget)))
 }
 
-fn used(usage: &Usage, model: &str) -> Spent {
-    Spent {
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        total_tokens: usage.total_tokens(),
-        cost_usd: get_model_info(model).and_then(|info| info.cost_usd(usage)).unwrap_or_default(),
-        duration_ms: 0,
-    }
+/// Returns the tokens of requests and of responses.
+fn parts(usage: &Usage) -> Spent {
+    Spent { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens, ..Spent::default() }
 }
 
 fn used_up(spent: &Spent, budget: &Budget) -> Failure {

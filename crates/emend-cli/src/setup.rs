@@ -129,7 +129,7 @@ impl Setup {
 
     /// Counts an event of the run.
     pub(crate) fn count(&self, kind: &EventKind) -> Result<(), Failure> {
-        self.meter.take(kind, &self.selected.model, &self.project)
+        self.meter.take(kind, &self.session, &self.project)
     }
 
     /// Returns session options for another model, with the rules and the effort of the open session.

@@ -50,6 +50,12 @@ impl Spending {
         spent.cost_usd += cost_usd;
     }
 
+    /// Returns the tokens and the cost so far.
+    pub(in crate::session) fn used(&self) -> (u64, f64) {
+        let spent = self.spent();
+        (spent.tokens, spent.cost_usd)
+    }
+
     /// Adds a tool call. Returns false if it exceeds `limit`; 0 = unlimited.
     pub(in crate::session) fn take_tool_call(&self, limit: u64) -> bool {
         let mut spent = self.spent();

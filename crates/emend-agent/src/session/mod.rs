@@ -203,6 +203,13 @@ impl Session {
         self.core.settings().model
     }
 
+    /// Returns the tokens of the present or last run with its subagents, and their cost in US dollars: each response at the
+    /// price of the model that gave it.
+    #[must_use]
+    pub fn used(&self) -> (u64, f64) {
+        self.core.spending.used()
+    }
+
     /// Returns the number that the present or last run has in the workspace, to which its edits belong; 0 before it has one.
     #[must_use]
     pub fn last_run(&self) -> u64 {

@@ -333,6 +333,20 @@ fn a_wait_ends_with_its_time_and_the_subagent_goes_on() {
 }
 
 #[test]
+fn the_use_of_a_run_has_each_response_at_the_price_of_its_own_model() {
+    let dear = ("spawn_agent", json!({ "task": "look", "model": "claude-sonnet-4-5" }));
+    let scripts = [
+        ("parent", vec![call(vec![dear]), call(vec![wait("agent_1")]), say("Thanks.")]),
+        ("look", vec![call(vec![("list_dir", json!({}))]), say("Nothing.")]),
+    ];
+    let stage = Stage::new("", &scripts, SessionConfig::default());
+    stage.play();
+    let (tokens, cost_usd) = stage.session.used();
+    // The parent's model has no price. Each response of the other costs 45 millionths of a dollar.
+    assert_eq!((tokens, (cost_usd * 1e6).round()), (5 * 11, 90.0));
+}
+
+#[test]
 fn a_subagent_that_fails_says_why() {
     let scripts = [
         (
