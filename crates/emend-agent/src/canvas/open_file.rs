@@ -8,8 +8,6 @@ use serde::Serialize;
 
 use super::CanvasState;
 pub use super::lease::Lease;
-#[cfg(test)]
-use super::{LEASE_TTL_MS, LeaseError};
 use crate::environment::FilePath;
 
 /// The file that is open in an editor, shared by session and host.
@@ -150,6 +148,7 @@ impl Canvas {
 #[cfg(not(target_family = "wasm"))]
 mod host_tests {
     use super::*;
+    use crate::canvas::{LEASE_TTL_MS, LeaseError};
     use crate::test_support::covers;
 
     /// Canvases of two servers, each of which has taken in the same open file.
