@@ -734,7 +734,14 @@ export type JobState = JobRecord & {
 };
 
 /** The state of a job. */
-export type JobStatus = "queued" | "running" | "waiting_for_user" | "awaiting_review" | "completed" | "failed" | "cancelled";
+export type JobStatus =
+  | "queued"
+  | "running"
+  | "waiting_for_user"
+  | "awaiting_review"
+  | "completed"
+  | "failed"
+  | "cancelled";
 
 /** The trace of a job. */
 export interface JobTrace {
@@ -1301,7 +1308,15 @@ export interface Operations {
   /** Creates a session. */
   CreateSession: { input: { body?: CreateSession | undefined }; reply: SessionRecord };
   /** Lists or searches sessions, newest change first. */
-  ListSessions: { input: { query?: string | undefined; status?: "active" | "archived" | undefined; limit?: number | undefined; after?: string | undefined }; reply: SessionList };
+  ListSessions: {
+    input: {
+      query?: string | undefined;
+      status?: "active" | "archived" | undefined;
+      limit?: number | undefined;
+      after?: string | undefined;
+    };
+    reply: SessionList;
+  };
   /** Returns a session with its conversation and its review. */
   GetSession: { input: { session_id: string; hidden?: "true" | "false" | undefined }; reply: SessionSnapshot };
   /** Changes the title, the status, the mode, the canvas, the budgets or the context rows of a session. */
@@ -1349,7 +1364,15 @@ export interface Operations {
   /** Redoes the last undo. */
   Redo: { input: { body?: StepRequest | undefined }; reply: ReviewBody };
   /** Lists files by path, with pending edits. Hidden files and files that `.gitignore` excludes are left out. */
-  ListFiles: { input: { prefix?: string | undefined; glob?: string | undefined; limit?: number | undefined; after?: string | undefined }; reply: FileList };
+  ListFiles: {
+    input: {
+      prefix?: string | undefined;
+      glob?: string | undefined;
+      limit?: number | undefined;
+      after?: string | undefined;
+    };
+    reply: FileList;
+  };
   /** Searches paths and texts for words, best results first, as the tool `search_project` does. */
   SearchFiles: { input: { query: string; glob?: string | undefined; limit?: number | undefined }; reply: SearchReply };
   /** Returns the text of a file: visible with pending edits, and on disk. */

@@ -342,8 +342,7 @@ fn the_use_of_a_run_has_each_response_at_the_price_of_its_own_model() {
     let stage = Stage::new("", &scripts, SessionConfig::default());
     stage.play();
     let (tokens, cost_usd) = stage.session.used();
-    // The parent's model has no price. Each response of the other costs 45 millionths of a dollar.
-    assert_eq!((tokens, (cost_usd * 1e6).round()), (5 * 11, 90.0));
+    assert_eq!((tokens, (cost_usd * 1e6).round()), (5 * 11, 90.0), "45 for each response of the priced model");
 }
 
 #[test]
@@ -588,8 +587,7 @@ fn a_session_and_its_subagents_ask_one_question_at_a_time_and_share_what_is_alwa
     stage.play();
     let on_disk = ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "p.txt"].map(|path| stage.disk(path));
     assert_eq!(on_disk, ["1\n", "x", "x", "x", "x", "x"]);
-    // The decision for the first child also applies to its sibling and its parent.
-    assert_eq!(*slow.asked.lock().unwrap(), ["write_file b.txt", "edit_file a.txt"]);
+    assert_eq!(*slow.asked.lock().unwrap(), ["write_file b.txt", "edit_file a.txt"], "it holds for all agents");
 }
 
 #[test]
