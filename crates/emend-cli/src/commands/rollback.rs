@@ -153,7 +153,6 @@ pub(crate) async fn hard(root: &Start, run: u64, check: bool, yes: bool) -> Resu
         stdout = self::stdout();
     }
     let done = project.workspace.rollback(&RollbackRequest { preview: false, ..preview }).await?;
-    project.save()?;
     let refused: Vec<&FilePath> = done.files.iter().filter(|file| file.refused).map(|file| &file.file_path).collect();
     let others: Vec<FilePath> = done.kept.into_iter().filter(|path| !refused.contains(&path)).collect();
     // The preview does not know that the system refuses a change.
@@ -163,18 +162,26 @@ pub(crate) async fn hard(root: &Start, run: u64, check: bool, yes: bool) -> Resu
     let kept = Blocked::all(&project, &others).await;
     let refused = refusals(&project, &done.files).await;
     if taken.is_empty() {
+        project.save()?;
         let refused = refused.iter().map(|(path, reason)| format!("{path}: {reason}"));
         let reasons = kept.iter().map(Blocked::sentence).chain(refused).chain(sentence_of_lost(&lost));
         let reasons: Vec<String> = reasons.collect();
         return Err(nothing_done("nothing was taken back".to_owned(), &reasons));
     }
-    for line in taken {
-        writeln!(stdout, "took back {line}")?;
-    }
-    write_kept(&mut stdout, &kept)?;
-    write_refused(&mut stdout, &refused)?;
-    write_lost(&mut stdout, "", &lost)?;
-    writeln!(stdout, "emend redo restores them, until the next run changes a file")?;
+    let report = || -> Result<(), Failure> {
+        for line in taken {
+            writeln!(stdout, "took back {line}")?;
+        }
+        write_kept(&mut stdout, &kept)?;
+        write_refused(&mut stdout, &refused)?;
+        write_lost(&mut stdout, "", &lost)?;
+        writeln!(stdout, "emend redo restores them, until the next run changes a file")?;
+        Ok(stdout.flush()?)
+    };
+    // First the report: after a kill between the two, a command that is repeated finds the rollback unfinished, and says so.
+    let reported = report();
+    project.save()?;
+    reported?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -161,7 +161,7 @@ fn a_draft_of_one_server_is_promoted_at_another_unless_it_has_changed_there() {
         assert_eq!(project.read("notes.md"), before);
     };
     let first = typed(&a, "first\n");
-    assert_eq!((&first["unsaved"], &first["artefact_hash"] == &first["draft_hash"]), (&json!(true), false), "{first}");
+    assert_eq!((&first["unsaved"], first["artefact_hash"] == first["draft_hash"]), (&json!(true), false), "{first}");
     assert_eq!(project.read("notes.md"), saved);
     // The other server has the same draft, and a newer one makes that of the first server stale.
     let seen = b.ok("GET", &path(""), &json!(null));

@@ -102,7 +102,6 @@ const STEPS: [Step; 34] = [
     after(&[SETUP], step("http-page", Depth::Usual, Lane::Browser, http::page)),
     // Beside the native tests, which wait for a large part of their time.
     after(&["native-build"], step("clippy", Depth::Usual, Lane::Browser, lint::clippy)),
-    after(&["native-build"], step("docs", Depth::Usual, Lane::Browser, lint::docs)),
     after(&[SETUP], step("package", Depth::Usual, Lane::Package, node::package)),
     after(&[SETUP], step("bundlers", Depth::Usual, Lane::Package, node::bundlers)),
     after(&[SETUP], step("page", Depth::Usual, Lane::Package, node::page)),
@@ -112,6 +111,7 @@ const STEPS: [Step; 34] = [
     after(&[SETUP, "native-build", "package"], step("eval", Depth::Usual, Lane::Browser, eval::run)),
     after(&["python", "native-build"], step("http-contract", Depth::Usual, Lane::Browser, http_contract::check)),
     after(&["native", "browser"], step("same-tests", Depth::Usual, Lane::Browser, browser::same_tests)),
+    step("docs", Depth::Usual, Lane::Native, lint::docs),
     after(&["native", "http"], step("conformance", Depth::Usual, Lane::Native, conformance::run)),
     step("fuzz", Depth::All, Lane::Native, fuzz::run),
     step("windows", Depth::All, Lane::Native, windows::run_commands),
