@@ -1,6 +1,6 @@
 // The page on a server: it joins the session of `emend serve`, which a terminal or another page has, too.
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App, menu } from "../app.mjs";
@@ -230,7 +230,9 @@ export const tests = {
       await app.askAndWait("rename colour to color in notes.md");
       await app.askAndWait("rename old to new in more.md");
       await page.locator(".review-button", { hasText: "3 changes in 2 files" }).waitFor();
-      await writeFile(more, "one older line\n\n\n\nanother old line\n");
+      // At once: a request that is under way must not read half of it.
+      await writeFile(`${more}.new`, "one older line\n\n\n\nanother old line\n");
+      await rename(`${more}.new`, more);
       // The server reads the file when the page shows it.
       await app.openFile("more.md");
       const warning = page.locator(".editor-view .hunk-kept", { hasText: "Accept replaces your lines" });
