@@ -46,8 +46,7 @@ pub(super) async fn rewind(chat: &mut Chat) -> Result<Option<String>, Failure> {
     let Some(parts) = parts(chat, target).await? else { return Ok(None) };
     if parts.files && !target.runs.is_empty() {
         let undone = Undone::of(&chat.setup.project, &target.runs).await?;
-        chat.setup.project.save()?;
-        checkpoints::report(&undone, "/redo")?;
+        checkpoints::report_and_save(&chat.setup.project, &undone, "/redo")?;
     }
     if !parts.conversation {
         return Ok(None);

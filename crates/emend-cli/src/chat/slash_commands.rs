@@ -235,7 +235,7 @@ async fn undo_run(chat: &mut Chat) -> Result<(), Failure> {
         }
     }
     let undone = undo::undo_last(&chat.setup.project).await?;
-    checkpoints::report(&undone, "/redo")?;
+    checkpoints::report_and_save(&chat.setup.project, &undone, "/redo")?;
     Ok(())
 }
 

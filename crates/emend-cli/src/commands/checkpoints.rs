@@ -92,14 +92,14 @@ pub(crate) async fn rollback(root: &Start, run: u64, check: bool) -> Result<Exit
         return Ok(ExitCode::SUCCESS);
     }
     let undone = Undone::of(&project, &runs).await?;
-    project.save()?;
     if undone.run.restored.is_empty() {
+        project.save()?;
         if report_finished(&project, Some(&runs)).await? {
             return Ok(ExitCode::SUCCESS);
         }
         return Err(nothing_left(&project, run, &undone.run).await);
     }
-    report(&undone, "emend redo")
+    report_and_save(&project, &undone, "emend redo")
 }
 
 /// Returns the failure of a rollback that undoes nothing.
@@ -422,6 +422,15 @@ pub(super) fn write_lost<W: Write>(out: &mut Guarded<W>, indent: &str, lost: &[F
     let lost: Vec<String> = lost.iter().map(ToString::to_string).collect();
     let text = format!("{indent}cannot be undone: {}", lost.join(", "));
     out.write_own(&(Painter::stdout().paint(style::YELLOW, &visible(&text)) + "\n"))
+}
+
+/// Prints the report of an undo, and saves the undo, also if nobody reads the report.
+///
+/// First the report: after a kill between the two, a command that is repeated finds the undo unfinished, and says so.
+pub(crate) fn report_and_save(project: &Project, undone: &Undone, redo: &str) -> Result<ExitCode, Failure> {
+    let reported = report(undone, redo);
+    project.save()?;
+    reported
 }
 
 /// Prints which files were restored, after the name of the run if it is one. `redo` is the command that restores all.

@@ -29,13 +29,10 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
     let lost = known.map(|known| known.lost).unwrap_or_default();
     let request = RollbackRequest { runs: vec![run], preview: check, ..RollbackRequest::default() };
     let files = project.workspace.rollback(&request).await?.files;
-    if !check {
-        // Before the report, which fails if nobody reads it.
-        project.save()?;
-    }
-    // The keeper changes a text without a change in its log, such as one with hard links.
-    let is_changed = |file: &RolledBackFile| file.reverted > 0 || file.texts.before != file.texts.after;
     if files.iter().all(|file| !is_changed(file) && file.conflicts.is_empty() && !file.refused) {
+        if !check {
+            project.save()?;
+        }
         if report_finished(&project, Some(&[run])).await? {
             return name_kept(&project, run).await;
         }
@@ -49,6 +46,22 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
         let reasons: Vec<String> = sentence_of_lost(&lost).into_iter().collect();
         return Err(nothing_done(format!("run {run} has nothing left to undo"), &reasons));
     }
+    // First the report, as of an undo.
+    let reported = report_scoped(&project, files, check).await;
+    if !check {
+        project.save()?;
+    }
+    reported?;
+    name_kept(&project, run).await
+}
+
+/// Returns whether a rollback changes the file. The keeper changes a text without a change in its log, such as one with hard links.
+fn is_changed(file: &RolledBackFile) -> bool {
+    file.reverted > 0 || file.texts.before != file.texts.after
+}
+
+/// Prints the changes that a scoped rollback makes, or would make, and those that it keeps.
+async fn report_scoped(project: &Project, files: Vec<RolledBackFile>, check: bool) -> Result<(), Failure> {
     let mut stdout = stdout();
     for file in files {
         let name = shown(&file.file_path);
@@ -60,7 +73,7 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
             writeln!(stdout, "{action} {name}")?;
         }
         if file.refused {
-            writeln!(stdout, "{}", folded(&format!("kept {name}: {}", refusal(&project, &file.file_path).await)))?;
+            writeln!(stdout, "{}", folded(&format!("kept {name}: {}", refusal(project, &file.file_path).await)))?;
         }
         match file.conflicts.len() {
             0 => {}
@@ -68,8 +81,7 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
             n => writeln!(stdout, "kept {n} hunks of {name}: later edits depend on them")?,
         }
     }
-    drop(stdout);
-    name_kept(&project, run).await
+    Ok(())
 }
 
 /// Names the changes of a run that a scoped rollback keeps.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use emend_agent::error_code::Code;
 use emend_agent::workspace::{FinishedStep, Mode, RunChanges};
 
-use crate::commands::checkpoints::{Undone, reasons, report};
+use crate::commands::checkpoints::{Undone, reasons, report, report_and_save};
 use crate::failure::Failure;
 use crate::place::Start;
 use crate::project::{Project, RunNote};
@@ -22,7 +22,7 @@ pub(crate) async fn undo(root: &Start) -> Result<ExitCode, Failure> {
     if report_finished(&project, None).await? {
         return Ok(ExitCode::SUCCESS);
     }
-    report(&undo_last(&project).await?, "emend redo")
+    report_and_save(&project, &undo_last(&project).await?, "emend redo")
 }
 
 /// Reports an undo that was interrupted and is complete now, if there was one. The user most likely repeats it, so nothing else
@@ -73,7 +73,7 @@ async fn taken_back(project: &Project) -> Result<Option<u64>, Failure> {
     Ok(before.last().copied().filter(|last| !now.contains(last)))
 }
 
-/// Undoes the last run that still has an effect, and saves that.
+/// Undoes the last run that still has an effect. The caller reports and saves it.
 ///
 /// An older run is not undone instead, because the user may want to keep it: the message says why the last one cannot be
 /// undone. A repeated undo goes on to the older one.
@@ -92,7 +92,6 @@ pub(crate) async fn undo_last(project: &Project) -> Result<Undone, Failure> {
         let name = project.run_name(last.run_id)?;
         let mut undone = Undone::of(project, &[last.run_id]).await?;
         if !undone.run.restored.is_empty() {
-            project.save()?;
             undone.name = Some(name);
             return Ok(undone);
         }
