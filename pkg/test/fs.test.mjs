@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import {
   chmod,
+  chown,
   link,
   lstat,
   mkdir,
@@ -283,6 +284,20 @@ test(
     assert.equal(await readFile(join(outside, "f"), "utf8"), "secret");
   },
 );
+
+test("nodeFs: a write keeps the owner of a file, and its set-id bits only with the owner", onDisk, async (t) => {
+  const root = await directory(t);
+  const own = process.getuid?.() ?? 0;
+  const place = join(root, "tool.sh");
+  await writeFile(place, "old");
+  // Only root can give a file away. Others see that the bits of their own file stay.
+  const owner = own === 0 ? 65_534 : own;
+  if (own === 0) await chown(place, owner, owner);
+  await chmod(place, 0o4755);
+  await nodeFs(root).write("tool.sh", bytes("new"));
+  const after = await lstat(place);
+  assert.deepEqual([after.uid, after.mode & 0o7777, await readFile(place, "utf8")], [owner, 0o4755, "new"]);
+});
 
 test("nodeFs: a write replaces the file at once, keeps its mode, and leaves no temporary file", onDisk, async (t) => {
   const root = await directory(t);

@@ -50,8 +50,8 @@ const ATTEMPTS = 5;
  * shell; add one with `{ ...nodeFs(root), exec }`.
  *
  * Symbolic links that lead out of the root are refused in reads, listings and writes. A write replaces the file by a
- * temporary file beside it, with the same mode. A file with several hard links, or in a directory that takes no new files,
- * is written in place.
+ * temporary file beside it, with the same owner and mode; without the right to give the owner, it has no set-id bits. A
+ * file with several hard links, or in a directory that takes no new files, is written in place.
  */
 export function nodeFs(root: string): FsEnvironment {
   const given = resolve(requireText("the root", root));
@@ -262,7 +262,7 @@ class Disk {
       throw thrown;
     }
     try {
-      await fill(file, bytes, async () => found && file.chmod(found.mode & 0o7777));
+      await fill(file, bytes, async () => found && keepOwner(file, found));
       await this.#check(held);
       mayEnd();
       // If the directory is replaced by a link now, there is no such temporary file behind the link.
@@ -332,6 +332,20 @@ const MOVED = new Error("moved");
 
 function asRefused(thrown: unknown): never {
   throw thrown === MOVED ? refused(CHANGES) : thrown;
+}
+
+/** Gives a new file the owner and the mode of the one that it replaces. */
+async function keepOwner(file: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
+  const made = await file.stat();
+  const isOther = made.uid !== uid || made.gid !== gid;
+  const isRefused =
+    isOther &&
+    (await file.chown(uid, gid).then(
+      () => false,
+      () => true,
+    ));
+  // After the owner, because a change of it takes these bits away. With the owner of this process they would give its rights.
+  await file.chmod(mode & (isRefused ? 0o1777 : 0o7777));
 }
 
 /** Writes and closes an open file, after `prepare`. */

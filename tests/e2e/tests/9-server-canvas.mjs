@@ -170,14 +170,14 @@ export const tests = {
     });
   },
 
-  async "the user can read what the assistant was told about edits of the canvas"({ page, url }) {
+  async "the user can read what the assistant was told about changes of the open file"({ page, url }) {
     await withServer({ origin: new URL(url).origin }, async (server) => {
       const app = await joinServer(page, url, server.url);
       await app.openFile("notes.md");
       await app.askAndWait("what is in notes.md?");
       const told = async () => {
         await menu(page, "Options…");
-        await page.getByText("What the assistant was told about your edits").click();
+        await page.getByText("What the assistant was told about changes of the open file").click();
         return page.getByRole("dialog", { name: "Options" });
       };
       await (await told()).getByText("Nothing yet.").waitFor();

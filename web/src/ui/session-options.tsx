@@ -213,7 +213,7 @@ function Told() {
   };
   return (
     <details class="told" onToggle={(event) => void read(event.currentTarget.open).catch(showError)}>
-      <summary>What the assistant was told about your edits</summary>
+      <summary>What the assistant was told about changes of the open file</summary>
       {told.value?.length === 0 && <p class="field-note">Nothing yet.</p>}
       {told.value?.map((text, index) => (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it.
