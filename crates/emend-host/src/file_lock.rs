@@ -138,7 +138,8 @@ fn holder_of(_path: &Path) -> Option<String> {
 }
 
 /// Processes that lock a file, for tests.
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 pub(crate) mod holder {
     use std::io::Read as _;
     use std::path::Path;
