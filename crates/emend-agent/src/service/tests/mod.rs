@@ -4,6 +4,7 @@ mod bench_host;
 #[cfg(feature = "canvas")]
 mod canvas;
 mod decided;
+#[cfg(feature = "canvas")]
 mod drafts;
 mod ended;
 mod files;
@@ -34,9 +35,14 @@ fn without_the_canvas_its_operations_are_unsupported_and_chat_is_the_same() {
     use crate::session::tests::Answer;
     block_on(async {
         let mut sent = Vec::new();
-        for canvas in [json!({}), json!({ "tools": true, "enforce_lease": true })] {
+        for canvas in [json!({}), json!({ "canvas": { "tools": false } })] {
             let bench = Bench::new("//- notes.md\none\ntwo\n");
-            let session = bench.session(json!({ "model": "script", "canvas": canvas })).await;
+            let wanted = json!({ "model": "script", "canvas": { "tools": true } });
+            let (status, body) = bench.post("/api/agent/sessions", wanted).await;
+            assert_eq!((status, &body["error"]["code"]), (400, &json!("configuration")), "{body}");
+            let mut wanted = json!({ "model": "script" });
+            wanted.as_object_mut().unwrap().extend(canvas.as_object().unwrap().clone());
+            let session = bench.session(wanted).await;
             let path = format!("/api/agent/sessions/{session}/canvas");
             let (status, body) = bench.post(&format!("{path}/open"), json!({ "file_path": "notes.md" })).await;
             assert_eq!((status, &body["error"]["code"]), (422, &json!("unsupported")), "{body}");
