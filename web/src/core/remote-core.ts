@@ -592,10 +592,6 @@ export class RemoteCore extends RemoteSessions implements Own {
     return hunkIds(all).filter((id) => !own.has(id));
   }
 
-  async entitle(_index: number, title: string): Promise<void> {
-    await this.changeSession(this.session, { title });
-  }
-
   search(text: string): Promise<readonly FileMatches[]> {
     return this.#files.search(text);
   }

@@ -60,6 +60,10 @@ export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" 
     await this.client.call("UpdateSession", { session_id: id, body });
   }
 
+  async entitle(_index: number, title: string): Promise<void> {
+    await this.changeSession(this.session, { title });
+  }
+
   async removeSession(id: string): Promise<void> {
     await this.client.call("DeleteSession", { session_id: id });
   }

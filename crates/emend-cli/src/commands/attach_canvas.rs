@@ -18,11 +18,14 @@ impl Seat<'_> {
                 self.give_canvas_tools(false).await?;
                 let opened = self.opened.take();
                 let canvas = self.client.get(&self.path("canvas")).await?;
+                let mut stays = String::new();
                 // The canvas is that of all clients: another one may show a file of its own by now.
                 if opened.is_some_and(|path| canvas["file_path"] == path.as_str()) {
                     self.client.post(&self.path("canvas/open"), json!({ "file_path": null })).await?;
+                } else if !canvas["file_path"].is_null() {
+                    stays = format!("; {} stays open, which another client shows", word(&canvas["file_path"]));
                 }
-                self.print("the agent has no canvas tools, from the next job on\n")
+                self.print(&format!("the agent has no canvas tools, from the next job on{stays}\n"))
             }
             path => {
                 let canvas = self.client.post(&self.path("canvas/open"), json!({ "file_path": path })).await?;

@@ -55,7 +55,8 @@ pub(crate) async fn scoped(root: &Start, run: u64, check: bool) -> Result<ExitCo
     name_kept(&project, run).await
 }
 
-/// Returns whether a rollback changes the file. The keeper changes a text without a change in its log, such as one with hard links.
+/// Returns whether a rollback changes the file. The keeper changes a text without a change in its log, such as one with hard
+/// links.
 fn is_changed(file: &RolledBackFile) -> bool {
     file.reverted > 0 || file.texts.before != file.texts.after
 }

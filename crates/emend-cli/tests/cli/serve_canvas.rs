@@ -134,7 +134,7 @@ fn an_attached_terminal_opens_a_file_in_the_canvas_and_takes_the_tools_away() {
     // A file that another client has opened stays open.
     server.ok("POST", &path("/canvas/open"), &json!({ "file_path": "notes.md" }));
     terminal.type_line("/canvas off");
-    terminal.expect("the agent has no canvas tools");
+    terminal.expect("notes.md stays open, which another client shows");
     assert_eq!(file(), "notes.md");
     terminal.leave();
 }

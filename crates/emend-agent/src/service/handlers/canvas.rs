@@ -277,7 +277,7 @@ async fn user_edit(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<C
     inner.canvas_event(id, "user_edit").await
 }
 
-pub(super) async fn promote(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
+async fn promote(inner: &Inner, id: &str, request: &ApiRequest) -> ApiResult<CanvasBody> {
     let CanvasPromoteRequest { draft_hash } = body(request)?;
     inner.session(id).await?;
     inner.promote(id, &draft_hash, false).await?;
