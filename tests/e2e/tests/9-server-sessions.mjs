@@ -144,6 +144,40 @@ export const tests = {
     });
   },
 
+  async "a menu that is opened while a new conversation is on its way stays open"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const app = await joinServer(page, url, server.url);
+      await app.askAndWait("rename colour to color in notes.md");
+      let goOn;
+      const held = new Promise((done) => {
+        goOn = done;
+      });
+      await page.route("**/api/agent/sessions", async (route) => {
+        if (route.request().method() !== "POST") return route.continue();
+        await held;
+        await route.continue();
+      });
+      const asked = page.waitForRequest(
+        (request) => request.method() === "POST" && request.url().endsWith("/sessions"),
+      );
+      await page.getByRole("button", { name: "New conversation", exact: true }).first().click();
+      await asked;
+      await page.getByRole("button", { name: "More" }).click();
+      const item = page.getByRole("menuitem", { name: "Options…" });
+      await item.waitFor();
+      goOn();
+      await page.getByText("What should I change?").waitFor();
+      await page.waitForTimeout(200);
+      assert.equal(await item.isVisible(), true, "the menu was closed");
+      // Without another action of the user the message box gets the focus.
+      await page.keyboard.press("Escape");
+      await page.unroute("**/api/agent/sessions");
+      await app.askAndWait("rename wet to deep in notes.md");
+      await page.getByRole("button", { name: "New conversation", exact: true }).first().click();
+      await page.waitForFunction(() => document.activeElement?.matches(".composer textarea"));
+    });
+  },
+
   async "a conversation that is archived or deleted elsewhere says so, and offers the way on"({ page, url }) {
     await withServer({ origin: new URL(url).origin }, async (server) => {
       const app = await joinServer(page, url, server.url);

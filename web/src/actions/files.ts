@@ -1,5 +1,6 @@
 /** Creates, renames and deletes files, as steps that can be undone. The disk follows with the next save, a server's at once. */
 import { plural } from "../hunk-text.js";
+import { lateFocus } from "../late-focus.js";
 import {
   choose,
   closedFolders,
@@ -30,11 +31,12 @@ export function newFileProblem(path: string): string | null {
 
 /** Creates an empty file and opens it. */
 export async function createFile(path: string): Promise<void> {
+  const focusLate = lateFocus();
   try {
     await currentEngine().write(path, "", null, { kind: "new file", path });
     await refresh();
     await openFile(path);
-    editor.focus();
+    focusLate(() => editor.focus());
   } catch (error) {
     showError(error);
   }

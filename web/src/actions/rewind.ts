@@ -1,6 +1,7 @@
 /** Takes the project or the conversation back to before a task. Neither loses anything: both steps can be undone. */
 import type { Extent, PastFile, Rewound, RunInfo } from "../engine.js";
 import { plural } from "../hunk-text.js";
+import { lateFocus } from "../late-focus.js";
 import { reveal } from "../reveal.js";
 import { chat, conversation, currentEngine, draft, editor, files, notify, project, showError, tabs } from "../store.js";
 import { baseName } from "../tree.js";
@@ -49,6 +50,7 @@ function listed(names: readonly string[]): string {
  * user's own edits since then stay in the files.
  */
 export async function goBack(run: RunInfo, extent: Extent): Promise<void> {
+  const focusLate = lateFocus();
   try {
     if (chat.value.running) return;
     await editor.flush();
@@ -65,7 +67,7 @@ export async function goBack(run: RunInfo, extent: Extent): Promise<void> {
     await readRuns();
     await closeMissing();
     notify(effect ? sayingOfServer(extent, effect) : saying(extent), { undo: extent.files || isRemote });
-    if (extent.conversation) document.querySelector<HTMLElement>(".composer textarea")?.focus();
+    if (extent.conversation) focusLate(() => document.querySelector<HTMLElement>(".composer textarea")?.focus());
   } catch (error) {
     showError(error);
   }

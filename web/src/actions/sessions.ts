@@ -1,6 +1,7 @@
 /** Starts, changes and deletes conversations of a server, which it calls sessions. */
 import { advise } from "../advice.js";
 import { describe, type SessionChange, type SessionInfo } from "../engine.js";
+import { lateFocus } from "../late-focus.js";
 import { choose, currentEngine, dialog, notify, options, project, session, showError } from "../store.js";
 import { openChat } from "./conversations.js";
 import { enterSession } from "./project.js";
@@ -8,9 +9,10 @@ import { readRuns } from "./run.js";
 
 /** Starts a conversation and goes to the message box. `model` names its model on a server, or is "". */
 export async function newConversation(model = ""): Promise<void> {
+  const focusLate = lateFocus();
   if (project.value.remote) await startSession(model);
   else await openChat();
-  if (dialog.value === null) document.querySelector<HTMLElement>(".composer textarea")?.focus();
+  if (dialog.value === null) focusLate(() => document.querySelector<HTMLElement>(".composer textarea")?.focus());
 }
 
 async function startSession(model: string): Promise<void> {

@@ -81,7 +81,7 @@ export function MoreMenu() {
     requestAnimationFrame(() => entries().at(at)?.focus());
   };
   const entries = (): readonly HTMLElement[] => [
-    ...(root.current?.querySelectorAll<HTMLElement>('[role="menuitem"]:not(:disabled)') ?? []),
+    ...(root.current?.querySelectorAll<HTMLElement>('[role="menuitem"]:not([aria-disabled="true"])') ?? []),
   ];
   const close = (): void => {
     open.value = false;
@@ -126,8 +126,10 @@ export function MoreMenu() {
                 type="button"
                 role="menuitem"
                 tabIndex={-1}
-                disabled={item.disabled ?? false}
+                // An item that is disabled while it has the focus would give the focus to the page.
+                aria-disabled={item.disabled ?? false}
                 onClick={() => {
+                  if (item.disabled) return;
                   close();
                   item.run();
                 }}
