@@ -39,6 +39,7 @@ export type {
   Step,
   Steps,
   WorkMode,
+  WriteResult,
 } from "./core/protocol.js";
 
 /** A failure of the engine. */

@@ -43,5 +43,9 @@ pub use store::Store;
 pub use tool::{Tool, ToolContext, ToolError, ToolOutput};
 pub use workspace::{Mode, Workspace};
 
+/// Whether the build can contain the service, and with it routers, drafts and leases that wait. The core of a browser tab has
+/// none of these, and the constant keeps their code out of its module.
+const HAS_SERVICE: bool = cfg!(any(not(target_family = "wasm"), feature = "service", test));
+
 #[cfg(test)]
 mod test_support;

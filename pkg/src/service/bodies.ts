@@ -77,6 +77,8 @@ export interface Buffer {
   file_path: string;
   /** Number of pending hunks. */
   pending_hunks: number;
+  /** In the reply to `POST /api/agent/user_edit`: lines that others wrote since `base`, and that the edit replaced. An undo of the edit brings them back. */
+  replaced?: ReplacedLinesBody[] | undefined;
   /** Workspace revision of the last change. */
   revision: number;
   /** Text on disk; null if the file does not exist. */
@@ -835,6 +837,14 @@ export interface Renewed {
   artefact_hash?: string | null | undefined;
 }
 
+/** Lines of others that an edit of the user replaced. */
+export interface ReplacedLinesBody {
+  /** Line of `content` that stands in their place, from 1. */
+  line: number;
+  /** The replaced lines, with their line endings. */
+  text: string;
+}
+
 /** Pending hunks of all files, or of some runs. */
 export interface ReviewBody {
   /** Files with pending hunks, by path. */
@@ -1287,7 +1297,7 @@ export interface UpdateSession {
 export interface UserEditRequest {
   /** Whether a file in a directory `.git` may be edited. Git runs programs that such files name. */
   allow_git?: boolean | undefined;
-  /** Text that the user edited. Edits since then are merged: lines that were added stay, also at the same place, and a line that was changed twice gets this text. Absent: the present text. */
+  /** Text that the user edited. Edits since then are merged: lines that were added stay, also at the same place, and a line that was changed twice gets this text, and the reply tells the replaced one. Absent: the present text. */
   base?: string | null | undefined;
   /** New text; null deletes the file. */
   content: string | null;

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App } from "../app.mjs";
-import { joinServer, TOKEN, withServer } from "../service.mjs";
+import { call, joinServer, TOKEN, withServer } from "../service.mjs";
 
 const onDisk = ({ folder }) => readFile(join(folder, "notes.md"), "utf8");
 
@@ -56,6 +56,33 @@ export const tests = {
       await app.input.press("Enter");
       await app.finished(30_000);
       await app.hunks(1);
+    });
+  },
+
+  async "a line that two users change at once gets the later text, and its user is told what it replaced"({
+    page,
+    url,
+  }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const app = await typed(page, url, server);
+      const text = await onDisk(server);
+      const theirs = text.replace(/The colour.*/, "A line of theirs.");
+      assert.notEqual(theirs, text);
+      // The other client writes while the edit of the page is on its way.
+      await page.route("**/api/agent/user_edit", async (route) => {
+        await call(server.url, "POST", "/api/agent/user_edit", { file_path: "notes.md", content: theirs });
+        await route.continue();
+      });
+      await page.locator(".cm-line", { hasText: "The colour" }).click();
+      await page.keyboard.press("End");
+      await page.keyboard.type(" Mine.");
+      await app.toast
+        .getByText(/replaced a change that was made elsewhere meanwhile, in line \d+: “A line of theirs\.”/)
+        .waitFor();
+      await saved(server, /The colour.* Mine\.\n/);
+      await page.unroute("**/api/agent/user_edit");
+      await page.keyboard.press("Control+z");
+      await saved(server, /A line of theirs\.\n/);
     });
   },
 

@@ -2,7 +2,7 @@
 
 import { drafts } from "../drafts.js";
 import { describe } from "../engine.js";
-import { pendingHunks } from "../hunk-text.js";
+import { pendingHunks, replacedPhrase } from "../hunk-text.js";
 import { newId } from "../ids.js";
 import { keyName } from "../keys.js";
 import {
@@ -40,9 +40,10 @@ editor.connect({
     const written = rememberWritten(pendingHunks(review.value.files.find((file) => file.path === path)));
     const key = newId();
     drafts.sent({ key, path, text: raw, base, written }, Date.now());
-    const { text, changed } = await engine.write(path, raw, base, { kind: "typing", path }, written, key);
+    const { text, changed, replaced } = await engine.write(path, raw, base, { kind: "typing", path }, written, key);
     // The toast's Undo would now undo this typing instead of its own step.
     if (changed && toast.value?.undo) toast.value = null;
+    if (replaced.length > 0) notify(replacedPhrase(path, replaced), { level: "error" });
     // Not awaited: the refresh is queued behind this write, so awaiting it would deadlock.
     void refresh("texts").catch(showError);
     return text;

@@ -21,7 +21,7 @@ import {
   readDirectory,
   writeBack,
 } from "../folder.js";
-import { pendingHunks, plural } from "../hunk-text.js";
+import { pendingHunks, plural, replacedPhrase } from "../hunk-text.js";
 import { newId } from "../ids.js";
 import {
   browserFolder,
@@ -318,11 +318,16 @@ async function join(url: string, token: string): Promise<void> {
 /** Sends the text to a server that it could not take before. Other changes since then stay. */
 async function sendKept(engine: Engine): Promise<void> {
   const kept = drafts.of(draftsId());
-  for (const { path, text, base } of kept) await engine.write(path, text, base, { kind: "typing", path });
+  const lost: string[] = [];
+  for (const { path, text, base } of kept) {
+    const { replaced } = await engine.write(path, text, base, { kind: "typing", path });
+    if (replaced.length > 0) lost.push(replacedPhrase(path, replaced));
+  }
   drafts.forget(draftsId());
   if (kept.length === 0) return;
   await refresh();
-  notify(`Saved what you typed while the server did not answer: ${kept.map(({ path }) => path).join(", ")}.`);
+  const saved = `Saved what you typed while the server did not answer: ${kept.map(({ path }) => path).join(", ")}.`;
+  notify([saved, ...lost].join(" "), { level: lost.length > 0 ? "error" : "info" });
 }
 
 /**

@@ -47,6 +47,7 @@ import type {
   Scope,
   Snapshot,
   Step,
+  WriteResult,
   WrittenById,
 } from "./protocol.js";
 import { Recorder } from "./recorder.js";
@@ -300,7 +301,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     step: Step,
     written: WrittenById = [],
     key?: string,
-  ): Promise<{ text: string; changed: boolean }> {
+  ): Promise<WriteResult> {
     this.#note({
       op: "write",
       path,
@@ -316,7 +317,8 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     this.#saved.touch(path);
     const changed = before !== after;
     if (changed) this.#step(step);
-    return { text: after, changed };
+    // Only the agent writes beside the user here, and the review shows its lines.
+    return { text: after, changed, replaced: [] };
   }
 
   async remove(path: string): Promise<void> {

@@ -81,6 +81,15 @@ export type Scope = "hunks" | "texts" | "files";
 /** The text of a file, or the reason why it has none to show. */
 export type Reading = { readonly text: string } | { readonly problem: string; readonly code: string };
 
+/** The result of an edit of the user. */
+export interface WriteResult {
+  /** The text now: the user's, merged with changes since the text that the user edited. */
+  readonly text: string;
+  readonly changed: boolean;
+  /** Lines that others wrote since that text, and that the edit replaced, each with the number of the line in their place. */
+  readonly replaced: readonly { readonly line: number; readonly text: string }[];
+}
+
 /** The engine's state at one moment, without the reviews of files that have not changed since the last snapshot. */
 export interface Snapshot {
   readonly revision: Review["revision"];
@@ -275,7 +284,7 @@ export interface CoreApi extends OfServer {
     step: Step,
     written?: WrittenById,
     key?: string,
-  ): Promise<{ text: string; changed: boolean }>;
+  ): Promise<WriteResult>;
   /** Deletes a file, or all files of a folder. */
   remove(path: string): Promise<void>;
   /** Renames a file, or a folder. */

@@ -25,6 +25,7 @@ import type {
   Scope,
   Snapshot,
   Step,
+  WriteResult,
 } from "./protocol.js";
 import { hunkIds, isAttached, isResync, isState, moved, scopeOf } from "./remote-bodies.js";
 import { RemoteFiles } from "./remote-files.js";
@@ -376,15 +377,16 @@ export class RemoteCore extends RemoteSessions implements Own {
     }
   }
 
-  async write(path: string, text: string, base: string | null, step: Step) {
+  async write(path: string, text: string, base: string | null, step: Step): Promise<WriteResult> {
     const before = await this.read(path);
     // It may be hidden, or not listed yet.
     if (step.kind === "new file" && before !== null) throw new Error(`${path} exists already`);
     const body = { file_path: path, content: text, ...(base !== null && { base }) };
-    const after = (await this.client.call("UserEdit", { body })).content ?? "";
+    const { content, replaced = [] } = await this.client.call("UserEdit", { body });
+    const after = content ?? "";
     this.#files.add(path);
     if (after !== before) this.#step(step);
-    return { text: after, changed: after !== before };
+    return { text: after, changed: after !== before, replaced };
   }
 
   async remove(path: string): Promise<void> {

@@ -204,6 +204,20 @@ pub struct Buffer {
     pub pending_hunks: u64,
     /// Whether the file has edits that wait for `POST /api/agent/save`.
     pub unsaved: bool,
+    /// In the reply to `POST /api/agent/user_edit`: lines that others wrote since `base`, and that the edit replaced. An undo
+    /// of the edit brings them back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<ReplacedLinesBody>,
+}
+
+/// Lines of others that an edit of the user replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ReplacedLinesBody {
+    /// Line of `content` that stands in their place, from 1.
+    pub line: u64,
+    /// The replaced lines, with their line endings.
+    pub text: String,
 }
 
 /// Body of `POST /api/agent/user_edit`.
@@ -218,7 +232,7 @@ pub struct UserEditRequest {
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub content: Option<String>,
     /// Text that the user edited. Edits since then are merged: lines that were added stay, also at the same place, and a line
-    /// that was changed twice gets this text. Absent: the present text.
+    /// that was changed twice gets this text, and the reply tells the replaced one. Absent: the present text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// Whether a file in a directory `.git` may be edited. Git runs programs that such files name.

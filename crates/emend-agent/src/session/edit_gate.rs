@@ -7,12 +7,10 @@ use emend_llm::{BoxFuture, CancelToken, Request, Response, Shared};
 
 use super::Session;
 use super::run_loop::tool_call::prepare;
+use crate::HAS_SERVICE;
 use crate::approval::ToolEffect;
 use crate::tool::{CommandLimits, Preview, Progress, ToolContext, ToolRegistry};
 use crate::workspace::{ReadTracker, Workspace};
-
-/// Whether hosts have routers in sessions. In the core of a browser none has, and the constant keeps the code out of it.
-const MAY_CHECK: bool = cfg!(any(not(target_family = "wasm"), feature = "service"));
 
 /// Rejects a response with an edit that cannot be made in the files as they are.
 ///
@@ -32,7 +30,7 @@ impl EditGate {
     /// Checks the edits of a session. Before that, every response passes.
     pub fn watch(&self, session: &Session) {
         let core = &session.core;
-        *self.0.lock() = MAY_CHECK.then(|| Watched {
+        *self.0.lock() = HAS_SERVICE.then(|| Watched {
             tools: core.settings().tools,
             workspace: core.visible_workspace(),
             reads: Shared::clone(&core.reads),
@@ -42,7 +40,7 @@ impl EditGate {
 
 impl ValidationGate for EditGate {
     fn problem<'a>(&'a self, _: &'a Request, response: &'a Response) -> BoxFuture<'a, Option<String>> {
-        let watched = self.0.lock().as_ref().filter(|_| MAY_CHECK).map(Watched::clone_parts);
+        let watched = self.0.lock().as_ref().filter(|_| HAS_SERVICE).map(Watched::clone_parts);
         Box::pin(async move {
             match watched {
                 Some(watched) => watched.problem(response).await,

@@ -22,30 +22,55 @@ fn resolved<'a, 'b>(before: &[&str], our: &'a [&'b str], their: &'a [&'b str]) -
     }
 }
 
+/// Lines that another author wrote since the text that the user edited, and that the edit of the user replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacedLines {
+    /// Line of the merged text that stands in their place, from 1.
+    pub line: usize,
+    /// The replaced lines, with their line endings.
+    pub text: String,
+}
+
 /// Merges the changes of `ours` and `theirs` to `base`. On conflicting lines, those of `ours` stay, and lines that one side
-/// has only inserted beside them.
+/// has only inserted beside them. `replaced` gets the number of each merged line and the line of `theirs` that it replaces.
 ///
 /// Changes of neighbouring lines are one region for the comparison. If neither side changed the number of lines, each line
 /// is merged by itself, so that typing in a line leaves an edit of the next line alone.
-pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str) -> String {
+pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str, mut replaced: impl FnMut(usize, &str)) -> String {
     let (base_lines, our_lines, their_lines) = (split_lines(base), split_lines(ours), split_lines(theirs));
     let eol = first_eol(ours).or_else(|| first_eol(theirs)).unwrap_or("\n");
     let mut merged = String::with_capacity(ours.len().max(theirs.len()));
+    let mut n_lines = 0;
     for region in compare3(base, ours, theirs) {
         let (before, our, their) = (&base_lines[region.base], &our_lines[region.ours], &their_lines[region.theirs]);
+        let is_conflict = region.kind == RegionKind::Conflict;
         let (lines, more) = match region.kind {
             RegionKind::Theirs => (their, &[][..]),
             RegionKind::Conflict => resolved(before, our, their),
             _ => (our, &[][..]),
         };
-        let is_by_line =
-            region.kind == RegionKind::Conflict && before.len() == our.len() && before.len() == their.len();
+        let is_by_line = is_conflict && before.len() == our.len() && before.len() == their.len();
+        let first = n_lines + 1;
         for (at, line) in lines.iter().chain(more).enumerate() {
             let line = if is_by_line && *line == before[at] { &their[at] } else { line };
             if !merged.is_empty() && !merged.ends_with(['\n', '\r']) {
                 merged.push_str(eol);
             }
             merged.push_str(line);
+            n_lines += 1;
+        }
+        if is_by_line {
+            for (at, line) in their.iter().enumerate() {
+                if *line != before[at] && our[at] != before[at] && line != &our[at] {
+                    replaced(first + at, line);
+                }
+            }
+        } else if is_conflict {
+            for line in their {
+                if !before.contains(line) && !lines.contains(line) && !more.contains(line) {
+                    replaced(first, line);
+                }
+            }
         }
     }
     merged

@@ -52,6 +52,7 @@ pub use decisions::{HunkDecision, Selection};
 pub use error::{Rejection, WorkspaceError};
 pub use file_view::FileView;
 pub(crate) use file_view::{LATEST, latest_state_text};
+pub use merge::ReplacedLines;
 pub use parts::HunkLines;
 pub use precondition::Precondition;
 pub(crate) use precondition::check as check_precondition;

@@ -7,21 +7,29 @@ use emend_edit::line_log::{ChangeMeta, LineLog, Origin, Status};
 
 use super::context::WriteContext;
 use super::error::WorkspaceError;
-use super::merge::favouring_ours;
+use super::merge::{ReplacedLines, favouring_ours};
 use super::snapshot::{Expected, ExpectedLog, MAY_SAVE};
 use super::state::{Mode, Workspace};
 use super::steps::Step;
+use crate::HAS_SERVICE;
 #[cfg(not(target_family = "wasm"))]
 use crate::environment::EntryKind;
 use crate::environment::{Access, EnvError, FileChange, FilePath};
 
-/// Whether an edit of the agent that needs no review can wait for a save. The core of a browser has no such edits, and the
-/// constant keeps the code out of the module.
-const MAY_DRAFT: bool = cfg!(any(not(target_family = "wasm"), feature = "service"));
-
 /// Number of times that an edit of the user begins anew because another program has written to the file meanwhile.
 #[cfg(not(target_family = "wasm"))]
 const RACES_MAX: usize = 3;
+
+/// Adds a replaced line. Lines in the place of one merged line belong together.
+fn note_replaced(replaced: &mut Vec<ReplacedLines>, line: usize, text: &str) {
+    if !HAS_SERVICE {
+        return;
+    }
+    match replaced.last_mut() {
+        Some(last) if last.line == line => last.text.push_str(text),
+        _ => replaced.push(ReplacedLines { line, text: text.to_owned() }),
+    }
+}
 
 /// The new text of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,7 +184,7 @@ impl Workspace {
                 moved_from,
                 known_lines,
                 // A direct edit puts on the disk what the agent sees, unless it is one of the canvas's draft.
-                waits: MAY_DRAFT && self.defers_saves || status == Status::Pending && self.waits(path),
+                waits: HAS_SERVICE && self.defers_saves || status == Status::Pending && self.waits(path),
             });
         }
         self.verify_lease(context, &staged)?;
@@ -269,6 +277,21 @@ impl Workspace {
         text: Option<&str>,
         base: Option<&str>,
     ) -> Result<FilePath, WorkspaceError> {
+        self.user_edit_over(path, text, base).await.map(|(file, _)| file)
+    }
+
+    /// As [`user_edit`](Self::user_edit). Also returns the lines of others that the edit replaced, which the user has not
+    /// seen; empty in the core of a browser.
+    ///
+    /// # Errors
+    ///
+    /// As for `user_edit`.
+    pub async fn user_edit_over(
+        &self,
+        path: &str,
+        text: Option<&str>,
+        base: Option<&str>,
+    ) -> Result<(FilePath, Vec<ReplacedLines>), WorkspaceError> {
         let file = self.environment.resolve(path, Access::Write).await?;
         if self.canvas.path().as_ref() == Some(&file) {
             self.canvas.take_back();
@@ -278,11 +301,11 @@ impl Workspace {
             match self.edit_as_user(&file, text, base).await {
                 // Another program has written to the file at this moment: the edit is merged with its text, too.
                 Err(WorkspaceError::Environment(EnvError::Changed { .. })) => {}
-                done => return done.map(|()| file),
+                done => return done.map(|replaced| (file, replaced)),
             }
         }
-        self.edit_as_user(&file, text, base).await?;
-        Ok(file)
+        let replaced = self.edit_as_user(&file, text, base).await?;
+        Ok((file, replaced))
     }
 
     async fn edit_as_user(
@@ -290,16 +313,20 @@ impl Workspace {
         file: &FilePath,
         text: Option<&str>,
         base: Option<&str>,
-    ) -> Result<(), WorkspaceError> {
+    ) -> Result<Vec<ReplacedLines>, WorkspaceError> {
         let _writing = self.enter().await?;
         let current = self.visible(file).await?;
+        let mut replaced = Vec::new();
+        let note = |line, text: &str| note_replaced(&mut replaced, line, text);
         let text = match (text, base, &current) {
-            (Some(text), Some(base), Some(current)) if base != current => Some(favouring_ours(base, text, current)),
+            (Some(text), Some(base), Some(current)) if base != current => {
+                Some(favouring_ours(base, text, current, note))
+            }
             (text, _, _) => text.map(str::to_owned),
         };
         let is_edited = text != current;
         if !is_edited && (self.defers_saves || !self.waits(file)) {
-            return Ok(());
+            return Ok(replaced);
         }
         let mut log = self.log_after(file, current.as_deref());
         let mut step = None;
@@ -310,7 +337,8 @@ impl Workspace {
             step = Some(Step::new(vec![file.clone()]));
         }
         let staged = Staged::of_log(file.clone(), log, self.defers_saves);
-        self.save_staged(vec![staged], false, step).await
+        self.save_staged(vec![staged], false, step).await?;
+        Ok(replaced)
     }
 
     /// Returns a copy of a file's log, after recording changes on disk since the last access; for a file without edits, a

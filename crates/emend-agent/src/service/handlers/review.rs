@@ -11,10 +11,10 @@ use crate::service::inner::Inner;
 use crate::service::records::{JobRecord, JobStatus};
 use crate::service::review_body::ReviewBody;
 use crate::service::review_requests::{
-    Buffer, DecideRequest, DecisionName, DependentsName, EditHunkRequest, HunkLinesBody, SaveReply, SaveRequest,
-    SavedFileBody, SplitRequest, StepRequest, TouchedBody, TouchedFileBody, UserEditRequest,
+    Buffer, DecideRequest, DecisionName, DependentsName, EditHunkRequest, HunkLinesBody, ReplacedLinesBody, SaveReply,
+    SaveRequest, SavedFileBody, SplitRequest, StepRequest, TouchedBody, TouchedFileBody, UserEditRequest,
 };
-use crate::workspace::{HunkDecision, HunkLines, Review, ReviewError, ReviewFile, Selection, Workspace};
+use crate::workspace::{HunkDecision, HunkLines, ReplacedLines, Review, ReviewError, ReviewFile, Selection, Workspace};
 
 pub(super) async fn get(inner: &Inner, request: &ApiRequest) -> ApiResult<ReviewBody> {
     let runs = match (parameter(request, "job_id"), parameter(request, "session_id")) {
@@ -267,7 +267,8 @@ async fn buffer_of(inner: &Inner, path: &str) -> ApiResult<Buffer> {
     let review = inner.workspace.review();
     let pending = review.files.iter().find(|found| found.path == file).map_or(0, |found| found.hunks.len());
     let unsaved = inner.workspace.unsaved().contains(&file);
-    Ok(Buffer { file_path: file.to_string(), content, saved_content, revision, pending_hunks: pending as u64, unsaved })
+    let (file_path, pending_hunks) = (file.to_string(), pending as u64);
+    Ok(Buffer { file_path, content, saved_content, revision, pending_hunks, unsaved, replaced: Vec::new() })
 }
 
 pub(super) async fn user_edit(inner: &Inner, request: &ApiRequest) -> ApiResult<Buffer> {
@@ -276,15 +277,18 @@ pub(super) async fn user_edit(inner: &Inner, request: &ApiRequest) -> ApiResult<
     if !wanted.allow_git {
         check_outside_git(inner, &wanted.file_path).await?;
     }
-    let file = inner.saving(wanted.save).user_edit(&wanted.file_path, text, base).await?;
+    let (file, replaced) = inner.saving(wanted.save).user_edit_over(&wanted.file_path, text, base).await?;
     inner.settle("user_edit").await?;
     if text.is_none() {
         let saved_content = inner.workspace.saved_text(&wanted.file_path).await?;
         let (revision, unsaved) = (inner.workspace.revision_of(&file), inner.workspace.unsaved().contains(&file));
         let file_path = file.to_string();
-        return Ok(Buffer { file_path, content: None, saved_content, revision, pending_hunks: 0, unsaved });
+        let replaced = Vec::new();
+        return Ok(Buffer { file_path, content: None, saved_content, revision, pending_hunks: 0, unsaved, replaced });
     }
-    buffer_of(inner, &wanted.file_path).await
+    let replaced =
+        replaced.into_iter().map(|ReplacedLines { line, text }| ReplacedLinesBody { line: line as u64, text });
+    Ok(Buffer { replaced: replaced.collect(), ..buffer_of(inner, &wanted.file_path).await? })
 }
 
 pub(super) async fn save(inner: &Inner, request: &ApiRequest) -> ApiResult<SaveReply> {

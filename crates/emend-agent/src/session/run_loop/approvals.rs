@@ -4,8 +4,8 @@ use emend_llm::{CancelToken, Shared, ToolCall};
 use futures::future::{Either, select};
 use serde_json::{Map, Value};
 
-use super::canvas_lease::MAY_PAUSE;
 use super::tool_call::SharedLeaseHolder;
+use crate::HAS_SERVICE;
 use crate::approval::{Action, Approval, ApprovalRequest, Decision, Grant, Target};
 use crate::canvas::Ticket;
 use crate::environment::Access;
@@ -143,7 +143,7 @@ async fn ask(
         Some(approver) => unless_cancelled(approver.approve(&request), cancel).await,
         None => Some(Approval::Deny { reason: Some(NOBODY.to_owned()) }),
     };
-    if MAY_PAUSE && let Some(ticket) = paused {
+    if HAS_SERVICE && let Some(ticket) = paused {
         #[cfg(not(target_family = "wasm"))]
         let _turn = core.workspace.canvas_turn().await;
         if let Some(mut holder) = lease_holder.try_lock() {
@@ -176,7 +176,7 @@ async fn ask(
 
 /// Pauses the lease of the run. A call that has the holder takes the lease at this moment, which then stays in force.
 fn pause_lease(lease_holder: &SharedLeaseHolder<'_, '_>) -> Option<Ticket> {
-    if MAY_PAUSE { lease_holder.try_lock()?.pause() } else { None }
+    if HAS_SERVICE { lease_holder.try_lock()?.pause() } else { None }
 }
 
 /// Tells the other processes of a shared root about the pause, and the process that goes on after the decision. Returns the lease

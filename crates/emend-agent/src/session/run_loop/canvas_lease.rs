@@ -9,10 +9,6 @@ use crate::event::{Emitter, EventKind, LeaseChange};
 use crate::tool::ToolError;
 use crate::workspace::Workspace;
 
-/// Whether a lease can wait for a decision of the user. Only the canvas tools need that, because their calls name a lease: for
-/// another tool the session takes the lease after the decision. The module of the core has no canvas tools, and no room.
-pub(in crate::session) const MAY_PAUSE: bool = cfg!(any(not(target_family = "wasm"), feature = "service", test));
-
 /// The lease of one run. All uses name the epoch in which the run started, or the last message of the user reached it, so a
 /// user who preempts keeps the canvas until the next message.
 pub(in crate::session) struct LeaseHolder<'a> {

@@ -156,7 +156,7 @@ fn an_undo_of_a_restored_edit_goes_on_to_the_step_before_it() {
 
 #[test]
 fn an_edit_of_the_user_leaves_edits_of_neighbouring_lines_alone() {
-    let merged = crate::workspace::merge::favouring_ours;
+    let merged = |base, ours, theirs| crate::workspace::merge::favouring_ours(base, ours, theirs, |_, _| ());
     for (base, user, agent, expected) in [
         ("mid\ncolour\n", "midT\ncolour\n", "mid\ncolor\n", "midT\ncolor\n"),
         ("colour\nmid\ncolour\n", "colour\nmidT\ncolour\n", "color\nmid\ncolor\n", "color\nmidT\ncolor\n"),
@@ -176,6 +176,34 @@ fn an_edit_of_the_user_leaves_edits_of_neighbouring_lines_alone() {
         ("a\n", "a\nc\n", "a\nb\nc\n", "a\nb\nc\n"),
     ] {
         assert_eq!(merged(base, user, agent), expected, "{base:?} {user:?} {agent:?}");
+    }
+}
+
+#[test]
+fn lines_of_others_that_an_edit_of_the_user_replaces_are_told() {
+    for (base, user, other, expected) in [
+        ("a\nb\nc\n", "a\nmine\nc\n", "a\ntheirs\nc\n", vec![(2, "theirs\n")]),
+        // Each line by itself, and only lines that both changed.
+        ("a\nb\nc\n", "A\nmine\nc\n", "a\ntheirs\nC\n", vec![(2, "theirs\n")]),
+        ("a\nb\n", "A\nB\n", "x\ny\n", vec![(1, "x\n"), (2, "y\n")]),
+        // Both made the same change.
+        ("a\nb\n", "a\nB\n", "a\nB\n", vec![]),
+        // The other one has more lines.
+        ("a\nb\nc\n", "a\nmine\nc\n", "a\ny1\ny2\nc\n", vec![(2, "y1\ny2\n")]),
+        // Lines that both inserted stay.
+        ("a\n", "a\nmine\n", "a\ntheirs\n", vec![]),
+        ("a\nb\nc\n", "a\nmine\nc\n", "a\nb\ntheirs\nc\n", vec![]),
+        // A deleted line has no text that could be lost.
+        ("a\nb\nc\n", "a\nmine\nc\n", "a\nc\n", vec![]),
+        ("a\nb\nc\n", "a\nc\n", "a\ntheirs\nc\n", vec![(2, "theirs\n")]),
+        ("a", "mine", "theirs", vec![(1, "theirs")]),
+    ] {
+        let world = World::new("", Mode::Staged);
+        world.files.insert("a.txt", other).unwrap();
+        let edited = block_on(world.workspace.user_edit_over("a.txt", Some(user), Some(base)));
+        let replaced: Vec<_> = edited.unwrap().1.into_iter().map(|each| (each.line, each.text)).collect();
+        let expected: Vec<_> = expected.into_iter().map(|(line, text)| (line, text.to_owned())).collect();
+        assert_eq!(replaced, expected, "{base:?} {user:?} {other:?}");
     }
 }
 
