@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { downloaded, menu } from "../app.mjs";
-import { joinServer, withServer } from "../service.mjs";
+import { call, joinServer, withServer } from "../service.mjs";
 
 async function write(folder, path, text) {
   await mkdir(join(folder, path, ".."), { recursive: true });
@@ -13,6 +13,24 @@ async function write(folder, path, text) {
 }
 
 export const tests = {
+  async "text of another client that waits for a save is not called saved, and is saved here"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const app = await joinServer(page, url, server.url);
+      await app.openFile("notes.md");
+      await page.locator(".save-state", { hasText: "No unsaved changes" }).waitFor();
+      const content = "# Waits\n";
+      await call(server.url, "POST", "/api/agent/user_edit", { file_path: "notes.md", content, save: false });
+      await page.locator(".cm-line", { hasText: "# Waits" }).waitFor();
+      await page.locator(".save-state", { hasText: "Not saved" }).waitFor();
+      assert.notEqual(await readFile(join(server.folder, "notes.md"), "utf8"), content);
+      await page.getByRole("button", { name: "Save all 1 changed file" }).click();
+      await app.toast.getByText("Saved notes.md.").waitFor();
+      await page.locator(".save-state", { hasText: "No unsaved changes" }).waitFor();
+      assert.equal(await readFile(join(server.folder, "notes.md"), "utf8"), content);
+      assert.equal(await page.getByRole("button", { name: /^Save all/ }).count(), 0);
+    });
+  },
+
   async "the files of a server are listed, opened, created, moved and deleted, with folders"({ page, url }) {
     await withServer({ origin: new URL(url).origin }, async ({ url: server, folder }) => {
       await write(folder, "src/parts/one.txt", "first\n");

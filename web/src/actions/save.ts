@@ -35,8 +35,13 @@ export async function save(only?: string): Promise<void> {
     }
     // Lines of the user with words of the assistant would be saved, although their hunks are not accepted.
     if (!(await settleForSaving(paths))) return;
-    const { directory } = project.value;
-    const done = directory ? await saveToDirectory(directory, paths) : await saveAsDownload(paths);
+    const { directory, remote } = project.value;
+    if (remote) await currentEngine().saveFiles(paths);
+    const done = remote
+      ? allSaved(paths)
+      : directory
+        ? await saveToDirectory(directory, paths)
+        : await saveAsDownload(paths);
     await refresh();
     const left = only === undefined ? totals.value.changes : pendingIn(only);
     const notes = [...savedNotes(done), ...(left > 0 ? [pendingNote(left)] : [])];
@@ -60,11 +65,16 @@ interface Saving {
   readonly removed: readonly string[];
 }
 
+function allSaved(written: readonly string[]): Saving {
+  return { written, left: [], isGone: false, failed: null, removed: [] };
+}
+
 function savedNotes({ written, left, isGone, removed, failed }: Saving): string[] {
   const named = (paths: readonly string[]): string =>
     paths.length === 1 && paths[0] !== undefined ? baseName(paths[0]) : plural(paths.length, "file");
   const notes: string[] = [];
-  if (written.length > 0) notes.push(`${project.value.directory ? "Saved" : "Downloaded"} ${named(written)}.`);
+  if (written.length > 0)
+    notes.push(`${project.value.directory || project.value.remote ? "Saved" : "Downloaded"} ${named(written)}.`);
   if (left.length > 0)
     notes.push(`Not saved: ${named(left)}. ${isGone ? "The disk has no such file." : "The disk has another text."}`);
   if (failed) notes.push(`${failed.path} could not be saved: ${failed.message}. Files after it were not tried.`);

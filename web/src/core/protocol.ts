@@ -231,6 +231,8 @@ export interface OfServer {
   queueMessage(text: string): Promise<void>;
   withdrawMessage(id: string): Promise<void>;
   sendMessage(id: string): Promise<void>;
+  /** Writes text that waits in these files to the server's disk. */
+  saveFiles(paths: readonly string[]): Promise<void>;
   /** Lists further files, of a server with too many for one list. */
   listMore(): Promise<void>;
   /** Returns files with a text in their path, also those that are not listed yet. */

@@ -4,9 +4,10 @@ import type { AttachedEvent, ResyncEvent, ReviewBody, ServiceReading, StateEvent
 
 type HunkBody = ReviewBody["files"][number]["hunks"][number];
 
-export function moved({ revision, files }: ReviewBody): Review {
+export function moved({ revision, files, unsaved = [] }: ReviewBody): Review & { readonly unsaved: readonly string[] } {
   return {
     revision,
+    unsaved,
     files: files.map(({ file_path: path, operation, hunks, added, removed }) => {
       return { path, operation: operation as ReviewFile["operation"], hunks: hunks.map(hunkOf), added, removed };
     }),

@@ -325,15 +325,15 @@ export class RemoteCore extends RemoteSessions implements Own {
       changed: this.#review.next(review),
       list: scope === "files" ? this.#list(review) : null,
       hasMore: this.#files.hasMore,
-      // The server saves accepted text itself.
-      unsaved: scope === "hunks" ? null : [],
+      // The server saves accepted text itself. A client can let its edits wait.
+      unsaved: review.unsaved,
       reading,
       lease,
       steps: this.#steps,
     };
   }
 
-  async #readReview(): Promise<Review> {
+  async #readReview() {
     return moved(await this.client.call("GetReview", {}));
   }
 

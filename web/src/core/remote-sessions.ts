@@ -1,4 +1,4 @@
-/** The sessions of a server: lists, searches, starts, changes and deletes them; and the canvas of the joined one. */
+/** The sessions of a server: lists, searches, starts, changes and deletes them; the canvas of the joined one, and saving. */
 import type { CanvasState } from "emend";
 import type { Budget, CanvasBody, ServiceClient, ServiceEvent, SessionRecord, Spent } from "emend/service-client";
 import type { Amounts, OfServer, SessionChange, SessionInfo, SessionPage } from "./protocol.js";
@@ -35,6 +35,10 @@ export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" 
   async sessionInfo(): Promise<SessionInfo> {
     const record = await this.client.call("GetSession", { session_id: this.session });
     return { ...infoOf(record), spentByTask: amountsOf(record.job?.usage ?? {}) };
+  }
+
+  async saveFiles(paths: readonly string[]): Promise<void> {
+    await this.client.call("Save", { body: { file_paths: [...paths] } });
   }
 
   async hiddenMessages(): Promise<readonly string[]> {

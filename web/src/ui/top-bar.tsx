@@ -185,9 +185,10 @@ function StepButtons() {
 
 function SaveButton() {
   const count = unsaved.value.size;
-  // A server saves accepted text itself.
-  if (project.value.remote) return null;
-  const label = project.value.directory ? "Save all" : "Download";
+  const { directory, remote } = project.value;
+  // A server saves accepted text itself, unless another client lets its edits wait.
+  if (remote && count === 0) return null;
+  const label = directory || remote ? "Save all" : "Download";
   // The name begins with the visible text, so that it can be spoken as a command.
   const name = `${label} ${count} ${count === 1 ? "changed file" : "changed files"}${count === 0 ? ": everything is saved" : ""}`;
   return (
