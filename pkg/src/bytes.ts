@@ -21,3 +21,8 @@ export function bytesOf(value: unknown): Uint8Array | undefined {
     own(value, "byteLength") as number,
   );
 }
+
+/** Returns whether two contents are equal. */
+export function sameBytes(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && one.every((byte, index) => byte === other[index]);
+}

@@ -32,16 +32,7 @@ export type * from "./edit/log-types.js";
 export { type PatchStream, patchProblem } from "./edit/patch.js";
 export type { Text, TextEdit } from "./edit/text.js";
 export type * from "./edit/types.js";
-export {
-  ClosedError,
-  ConflictError,
-  EmendError,
-  type ErrorCode,
-  type ErrorDetails,
-  isEmendError,
-  NotInitializedError,
-  PanicError,
-} from "./errors.js";
+export * from "./errors.js";
 export type { InitOptions, WasmSource } from "./wasm/types.js";
 
 /**

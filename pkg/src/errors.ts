@@ -1,4 +1,8 @@
-/** The error classes. Branch on `code`: codes never change, messages may. */
+/**
+ * The error classes. Branch on `code`: codes never change, messages may.
+ *
+ * All names of this module are public: entries of the package export them with `export *`.
+ */
 
 /** Code of an {@link EmendError}. Codes may be added. */
 export type ErrorCode =
@@ -114,17 +118,4 @@ export function isEmendError<C extends ErrorCode>(value: unknown, code: C): valu
 export function isEmendError(value: unknown, code?: ErrorCode): value is EmendError {
   if (!(value instanceof Error) || !(BRAND in value)) return false;
   return code === undefined || (value as Partial<EmendError>).code === code;
-}
-
-const CLASSES = { AbortError, BusyError, ConfigError, ConflictError, PanicError, ProviderError };
-
-/**
- * Creates an error of the class that the core names.
- * @internal
- */
-export function makeError(className: string, code: string, message: string, details?: ErrorDetails): EmendError {
-  // Of the core's tools, only the model sees the code. A call of the caller times out because a provider was slow.
-  const name = code === "timeout" ? "ProviderError" : className;
-  const known = Object.hasOwn(CLASSES, name) ? CLASSES[name as keyof typeof CLASSES] : EmendError;
-  return new known(code, message, details);
 }

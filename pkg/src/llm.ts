@@ -10,19 +10,7 @@ import { optionsOf } from "./validate.js";
 import { llmModule } from "./wasm/llm.js";
 import type { InitOptions } from "./wasm/types.js";
 
-export {
-  AbortError,
-  BusyError,
-  ClosedError,
-  ConfigError,
-  EmendError,
-  type ErrorCode,
-  type ErrorDetails,
-  isEmendError,
-  NotInitializedError,
-  PanicError,
-  ProviderError,
-} from "./errors.js";
+export * from "./errors.js";
 export type { AnswerStream } from "./llm/answer-stream.js";
 export { Client } from "./llm/client.js";
 export { type Decoder, type Formats, type HeaderList, llmProblem } from "./llm/formats.js";

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { EmendError } from "./errors.js";
 import { cleanPath, contentsOf, Gathered, onFolder } from "./files/project-files.js";
 import type { Bytes, FilesIn, ImportOptions } from "./files/types.js";
+import { isTemporaryName } from "./fs/temporary.js";
 import { requireText } from "./validate.js";
 
 export { nodeFs } from "./fs/node.js";
@@ -15,7 +16,7 @@ export { fileStore } from "./sessions/file-store.js";
 
 /**
  * Reads the folder at `path` into a record of files for `Agent.create`. Symbolic links, devices and other special files
- * are skipped. `filter` is called for directories too, with a path that ends in `/`; a rejected directory is not read.
+ * are skipped, and so are temporary files that a killed {@link nodeFs} left. `filter` is called for directories too, with a path that ends in `/`; a rejected directory is not read.
  *
  * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, before the excess is read.
  */
@@ -59,7 +60,7 @@ async function takeBelow(root: string, below: string, gathered: Gathered): Promi
     const path = below + entry.name;
     if (entry.isDirectory()) {
       if (gathered.wants(`${path}/`)) await takeBelow(root, `${path}/`, gathered);
-    } else if (entry.isFile() && gathered.wants(path)) {
+    } else if (entry.isFile() && !isTemporaryName(entry.name) && gathered.wants(path)) {
       await takeFile(join(root, path), cleanPath(path), gathered);
     }
   }

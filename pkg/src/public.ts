@@ -9,20 +9,7 @@ export type * from "./agent/options.js";
 export type { Run } from "./agent/run.js";
 export type * from "./agent/telemetry-types.js";
 export type * from "./agent/types.js";
-export {
-  AbortError,
-  BusyError,
-  ClosedError,
-  ConfigError,
-  ConflictError,
-  EmendError,
-  type ErrorCode,
-  type ErrorDetails,
-  isEmendError,
-  NotInitializedError,
-  PanicError,
-  ProviderError,
-} from "./errors.js";
+export * from "./errors.js";
 export { fromDirectory, toDirectory } from "./files/directory.js";
 export type * from "./files/types.js";
 export { fromZip, toZip } from "./files/zip.js";
@@ -35,6 +22,7 @@ export type {
   FoundFile,
   HostGlobOptions,
   HostGrepOptions,
+  HostWriteOptions,
   ListEntry,
   MaybePromise,
 } from "./host/environment-types.js";

@@ -3,19 +3,7 @@
  * of `emend/service` in this program.
  */
 
-export {
-  AbortError,
-  BusyError,
-  ClosedError,
-  ConfigError,
-  ConflictError,
-  EmendError,
-  type ErrorCode,
-  type ErrorDetails,
-  isEmendError,
-  PanicError,
-  ProviderError,
-} from "./errors.js";
+export * from "./errors.js";
 export type * from "./service/bodies.js";
 export {
   type CallArguments,

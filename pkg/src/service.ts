@@ -5,20 +5,7 @@
  */
 
 export type { Files } from "./agent/files.js";
-export {
-  AbortError,
-  BusyError,
-  ClosedError,
-  ConfigError,
-  ConflictError,
-  EmendError,
-  type ErrorCode,
-  type ErrorDetails,
-  isEmendError,
-  NotInitializedError,
-  PanicError,
-  ProviderError,
-} from "./errors.js";
+export * from "./errors.js";
 /** Bodies and operations of the HTTP API. */
 export type * as api from "./service/bodies.js";
 export { createService, type Service } from "./service/service.js";

@@ -4,20 +4,7 @@
  * It contains no wasm. Importing it starts nothing: {@link WorkerAgent.create} starts the worker.
  */
 
-export {
-  AbortError,
-  BusyError,
-  ClosedError,
-  ConfigError,
-  ConflictError,
-  EmendError,
-  type ErrorCode,
-  type ErrorDetails,
-  isEmendError,
-  NotInitializedError,
-  PanicError,
-  ProviderError,
-} from "./errors.js";
+export * from "./errors.js";
 export { WorkerAgent } from "./worker/agent.js";
 export type { WorkerRun } from "./worker/run.js";
 export type { WorkerLike } from "./worker/start.js";

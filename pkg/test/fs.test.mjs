@@ -19,7 +19,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { Agent, isEmendError } from "emend";
+import { Agent, ConflictError, isEmendError } from "emend";
 import { directoryFs, memoryFs, opfsFs } from "emend/fs";
 import { nodeFs } from "emend/node";
 import { directoryHandle } from "./directory-handles.mjs";
@@ -121,6 +121,60 @@ for (const [kind, make] of Object.entries(KINDS)) {
       const calls = [() => fs.read(path), () => fs.write(path, bytes("x")), () => fs.remove(path), () => fs.list(path)];
       for (const call of [...calls, () => fs.stat(path)]) await refuses("permission_denied", call, `${path} ${call}`);
     }
+  });
+
+  test(`${kind}: a path of a directory names no file`, async (t) => {
+    const fs = await make(t);
+    await fs.write("a/b.txt", bytes("b"));
+    for (const path of ["a/b.txt/", "a/b.txt/.", "a/new/"]) {
+      for (const call of [() => fs.read(path), () => fs.write(path, bytes("x")), () => fs.remove(path)])
+        await refuses("invalid_argument", call, `${path} ${call}`);
+      assert.equal(await fs.stat(path), null, path);
+    }
+    assert.equal((await fs.stat("a/")).kind, "directory");
+    for (const path of ["a/", "./a/."])
+      assert.deepEqual(
+        (await fs.list(path)).map(({ name }) => name),
+        ["b.txt"],
+      );
+    assert.equal(text(await fs.read("a//b.txt")), "b");
+  });
+
+  test(`${kind}: a path with half of a surrogate pair is refused`, async (t) => {
+    const fs = await make(t);
+    for (const path of ["a\ud800", "\udc00/b", "\ud83d"]) {
+      const calls = [() => fs.read(path), () => fs.write(path, bytes("x")), () => fs.remove(path), () => fs.list(path)];
+      for (const call of [...calls, () => fs.stat(path)]) await refuses("invalid_argument", call, `${path} ${call}`);
+    }
+    assert.deepEqual(await fs.list(""), []);
+    await fs.write("\ud83d\ude00", bytes("whole"));
+    assert.equal(text(await fs.read("😀")), "whole");
+  });
+
+  test(`${kind}: a change that replaces another content is a conflict, and changes nothing`, async (t) => {
+    const fs = await make(t);
+    await fs.write("a/b.txt", bytes("old"), { replaces: null });
+    const calls = [
+      ["a/b.txt", (path) => fs.write(path, bytes("x"), { replaces: null })],
+      ["a/b.txt", (path) => fs.write(path, bytes("x"), { replaces: bytes("odd") })],
+      ["a/b.txt", (path) => fs.write(path, bytes("x"), { replaces: bytes("older") })],
+      ["a/b.txt", (path) => fs.remove(path, { replaces: bytes("odd") })],
+      ["a/c.txt", (path) => fs.write(path, bytes("x"), { replaces: bytes("old") })],
+      ["a/c.txt", (path) => fs.remove(path, { replaces: bytes("old") })],
+    ];
+    for (const [path, call] of calls) {
+      const error = await refuses("stale", () => call(path), String(call));
+      assert.ok(error instanceof ConflictError && error.retryable && error.data.path === path, String(call));
+    }
+    assert.deepEqual(
+      (await fs.list("a")).map(({ name, size }) => [name, size]),
+      [["b.txt", 3]],
+    );
+    await refuses("invalid_argument", () => fs.write("a/b.txt", bytes("x"), { replaces: "old" }));
+    await fs.write("a/b.txt", bytes("new"), { replaces: bytes("old") });
+    assert.equal(text(await fs.read("a/b.txt")), "new");
+    await fs.remove("a/b.txt", { replaces: bytes("new") });
+    assert.deepEqual(await fs.list("a"), []);
   });
 
   test(`${kind}: an agent edits a project in it`, async (t) => {

@@ -67,7 +67,7 @@ export class HandleBridge {
     try {
       return await this.wasm.run<T>(() => work(this.handle), this.drivers, watchOf(host));
     } catch (error) {
-      throw host.failedWrites.explained(error);
+      throw host.explained(error);
     }
   }
 

@@ -2,7 +2,8 @@
 
 import { CallerSignal } from "../caller-signal.js";
 import type { RunHandle } from "../core.js";
-import { AbortError, BusyError, ConflictError, type EmendError, makeError } from "../errors.js";
+import { makeError } from "../core-errors.js";
+import { AbortError, BusyError, ConflictError, type EmendError } from "../errors.js";
 import { glue } from "../wasm/core.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
 import type { AgentEvent, EventKind, RunResult } from "./types.js";

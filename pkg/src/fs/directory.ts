@@ -6,7 +6,19 @@ import { fieldOf } from "../exceptions.js";
 import type { BlobLike, Bytes, DirectoryHandle } from "../files/types.js";
 import type { ListEntry } from "../host/environment-types.js";
 import { invalid, requireText } from "../validate.js";
-import { failed, isMissing, method, namesOf, parentAndName, throwIfAborted } from "./methods.js";
+import {
+  changedMeanwhile,
+  failed,
+  isMissing,
+  method,
+  namesDirectory,
+  namesOf,
+  parentAndName,
+  replacedBy,
+  requireReplaced,
+  throwIfAborted,
+} from "./methods.js";
+import { Turns } from "./turns.js";
 import type { FsEnvironment } from "./types.js";
 
 interface WritableFile {
@@ -36,8 +48,9 @@ const CONCURRENT_MAX = 16;
 /**
  * Returns an environment over a folder that the user picked, e.g. with `showDirectoryPicker({ mode: "readwrite" })`.
  *
- * The browser confines a handle to its folder. It replaces a file as a whole when the new content is complete. Without the
- * user's permission, a call fails with code `permission_denied`.
+ * The browser confines a handle to its folder. It replaces a file as a whole when the new content is complete. A save of
+ * another program in the milliseconds between the last comparison and this replacement is lost. Without the user's permission, a
+ * call fails with code `permission_denied`.
  */
 export function directoryFs(handle: DirectoryHandle): FsEnvironment {
   if (fieldOf(handle, "kind") !== "directory") throw invalid("the handle must be a directory handle");
@@ -63,6 +76,8 @@ export function opfsFs(directory = ""): FsEnvironment {
 }
 
 function overHandle(open: () => Promise<Directory>): FsEnvironment {
+  // The calls of one file wait for each other: a write that fails removes the new file that it made.
+  const turns = new Turns();
   const parentOf = async (above: readonly string[], create = false) => below(await open(), above, create);
   return {
     read: method("read", async (path, options) => {
@@ -76,23 +91,35 @@ function overHandle(open: () => Promise<Directory>): FsEnvironment {
       const bytes = bytesOf(content);
       if (bytes === undefined) throw invalid("the content must be a Uint8Array");
       const [above, name] = parentAndName(path);
-      const parent = await parentOf(above, true);
-      const isNew = await isAbsent(parent, name);
-      const file = await parent.getFileHandle(name, { create: true });
-      try {
-        await replace(file, bytes as Bytes, () => throwIfAborted(options));
-      } catch (thrown) {
-        if (isNew) await parent.removeEntry(name).catch(() => {});
-        throw thrown;
-      }
+      const replaces = replacedBy(options);
+      await turns.take([...above, name].join("/"), async () => {
+        const parent = await parentOf(above, true);
+        const isNew = await isAbsent(parent, name);
+        if (isNew) requireReplaced(undefined, replaces);
+        else if (replaces === null) throw changedMeanwhile();
+        const file = await parent.getFileHandle(name, { create: true });
+        try {
+          await replace(file, bytes as Bytes, async () => {
+            throwIfAborted(options);
+            if (!isNew) await compare(file, replaces);
+          });
+        } catch (thrown) {
+          if (isNew) await parent.removeEntry(name).catch(() => {});
+          throw thrown;
+        }
+      });
     }),
     remove: method("remove", async (path, options) => {
       throwIfAborted(options);
       const [above, name] = parentAndName(path);
-      const parent = await parentOf(above);
-      // A directory is refused, as everywhere; `removeEntry` would remove an empty one.
-      await parent.getFileHandle(name, { create: false });
-      await parent.removeEntry(name);
+      const replaces = replacedBy(options);
+      await turns.take([...above, name].join("/"), async () => {
+        const parent = await parentOf(above);
+        // A directory is refused, as everywhere; `removeEntry` would remove an empty one.
+        if (replaces && (await isAbsent(parent, name))) throw changedMeanwhile();
+        await compare(await parent.getFileHandle(name, { create: false }), replaces);
+        await parent.removeEntry(name);
+      });
     }),
     stat: method("stat", async (path, options) => {
       throwIfAborted(options);
@@ -100,7 +127,9 @@ function overHandle(open: () => Promise<Directory>): FsEnvironment {
       const name = names.pop();
       try {
         const parent = await parentOf(names);
-        return name === undefined ? { kind: "directory" } : await described(parent, name);
+        if (name === undefined) return { kind: "directory" };
+        const found = await described(parent, name);
+        return namesDirectory(path) && found.kind !== "directory" ? null : found;
       } catch (thrown) {
         if (isMissing(thrown)) return null;
         throw thrown;
@@ -161,14 +190,22 @@ async function isAbsent(parent: Directory, name: string): Promise<boolean> {
   }
 }
 
+/** Throws if a file does not have the content that a change replaces. */
+async function compare(file: FileHandle, replaces: Uint8Array | null | undefined): Promise<void> {
+  if (replaces === undefined) return;
+  const now = await file.getFile();
+  if (replaces === null || now.size !== replaces.length) throw changedMeanwhile();
+  requireReplaced(new Uint8Array(await now.arrayBuffer()), replaces);
+}
+
 /** Replaces the content of a file. The browser writes to a copy, which takes the place of the file when it is closed. */
-async function replace(file: FileHandle, bytes: Bytes, mayEnd: () => void): Promise<void> {
+async function replace(file: FileHandle, bytes: Bytes, mayEnd: () => Promise<void>): Promise<void> {
   if (file.createWritable === undefined)
     throw new EmendError("unsupported", "this browser does not write files of a folder (`createWritable`)");
   const stream = await file.createWritable();
   try {
     await stream.write(bytes);
-    mayEnd();
+    await mayEnd();
   } catch (thrown) {
     await stream.abort(thrown).catch(() => {});
     throw thrown;

@@ -5,7 +5,17 @@ import { contentsOf } from "../files/project-files.js";
 import type { Bytes, FilesIn } from "../files/types.js";
 import type { FileStat, ListEntry } from "../host/environment-types.js";
 import { invalid } from "../validate.js";
-import { failed, method, namesOf, parentAndName, throwIfAborted } from "./methods.js";
+import {
+  failed,
+  fileNames,
+  method,
+  namesDirectory,
+  namesOf,
+  parentAndName,
+  replacedBy,
+  requireReplaced,
+  throwIfAborted,
+} from "./methods.js";
 import type { MemoryFs } from "./types.js";
 
 interface MemoryFile {
@@ -30,7 +40,7 @@ export function memoryFs(files: FilesIn = {}): MemoryFs {
   return {
     read: method("read", async (path, options) => {
       throwIfAborted(options);
-      const found = at(root, namesOf(path));
+      const found = at(root, fileNames(path));
       if (found instanceof Map) throw failed("EISDIR");
       return found.bytes.slice();
     }),
@@ -38,18 +48,24 @@ export function memoryFs(files: FilesIn = {}): MemoryFs {
       throwIfAborted(options);
       const bytes = bytesOf(content);
       if (bytes === undefined) throw invalid("the content must be a Uint8Array");
+      const found = find(root, fileNames(path));
+      if (!(found instanceof Map)) requireReplaced(found?.bytes, replacedBy(options));
       put(root, path, bytes.slice());
     }),
     remove: method("remove", async (path, options) => {
       throwIfAborted(options);
       const [above, name] = parentAndName(path);
-      if (at(root, [...above, name]) instanceof Map) throw failed("EISDIR");
+      const [found, replaces] = [find(root, [...above, name]), replacedBy(options)];
+      if (found === undefined && !replaces) throw failed("ENOENT");
+      if (found instanceof Map) throw failed("EISDIR");
+      requireReplaced(found?.bytes, replaces);
       (at(root, above) as Directory).delete(name);
     }),
     stat: method("stat", async (path, options) => {
       throwIfAborted(options);
       const found = find(root, namesOf(path));
-      return found === undefined ? null : described(found);
+      if (found === undefined || (namesDirectory(path) && !(found instanceof Map))) return null;
+      return described(found);
     }),
     list: method("list", async (path, options): Promise<ListEntry[]> => {
       throwIfAborted(options);

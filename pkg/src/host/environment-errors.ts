@@ -5,7 +5,7 @@ import { toJson } from "../texts.js";
 
 /** An error code of the core, and the reason if the code of the exception implies it. */
 interface Meaning {
-  code: "not_found" | "invalid_argument" | "permission_denied" | "limit_reached" | "io_error";
+  code: "not_found" | "invalid_argument" | "permission_denied" | "limit_reached" | "stale" | "io_error";
   reason?: string;
 }
 
@@ -13,6 +13,7 @@ const GONE: Meaning = { code: "not_found" };
 const FORBIDDEN: Meaning = { code: "permission_denied" };
 const FULL: Meaning = { code: "limit_reached" };
 const INVALID: Meaning = { code: "invalid_argument" };
+const STALE: Meaning = { code: "stale" };
 const IS_DIRECTORY: Meaning = { ...INVALID, reason: "it is a directory" };
 const NOT_DIRECTORY: Meaning = { ...INVALID, reason: "it is not a directory" };
 const BLOCKED: Meaning = { ...INVALID, reason: "a parent directory of the path is a file" };
@@ -23,6 +24,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
   ...named(FORBIDDEN, "EACCES", "EPERM", "EROFS", "EBUSY", "ETXTBSY", "NotAllowedError", "SecurityError"),
   ...named(FORBIDDEN, "NoModificationAllowedError", "NotReadableError", "NoPermissions", "permission_denied"),
   ...named(FULL, "ENOSPC", "EDQUOT", "EFBIG", "QuotaExceededError", "limit_reached"),
+  ...named(STALE, "stale"),
   ...named(IS_DIRECTORY, "EISDIR", "FileIsADirectory"),
   ...named({ ...INVALID, reason: "it exists already" }, "EEXIST", "FileExists", "already_exists"),
   ...named({ ...INVALID, reason: "too many symbolic links" }, "ELOOP"),

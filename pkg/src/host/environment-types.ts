@@ -11,6 +11,15 @@ export interface CallOptions {
   readonly signal: AbortSignal;
 }
 
+/** Options of {@link ExecutionEnvironment.write} and {@link ExecutionEnvironment.remove}. */
+export interface HostWriteOptions extends CallOptions {
+  /**
+   * The content with which the agent has compared the file, `null` if there was none. If the file has another content by now, an
+   * environment can throw an error with code `stale` in place of the change, so that no save of another program is lost.
+   */
+  readonly replaces?: Uint8Array | null | undefined;
+}
+
 /** Properties of a path. Symbolic links are not followed. */
 export interface FileStat {
   kind: "file" | "directory" | "link" | "other";
@@ -82,7 +91,8 @@ export interface ExecResult {
  * exception has code `io_error`. A search skips files and directories that are gone or that may not be read
  * (`permission_denied`); it fails with every other exception.
  *
- * The agent compares the content of a file before it writes it. If a change of several files fails, the files that were
+ * The agent compares the content of a file before it writes it, and passes that content to `write` and `remove`. An error with
+ * code `stale` means that the file has another content by now: the change fails with this code, and the file stays. If a change of several files fails, the files that were
  * already written are restored. If that fails too, `data.originals` of the error has their texts by path, and the next
  * call that reads such a file first writes its text again.
  */
@@ -102,9 +112,9 @@ export interface ExecutionEnvironment {
    * Writes a file, and creates its parent directories. If the run is cancelled, the agent waits five more seconds; then
    * `signal` fires and the write counts as failed. If it happens later, it counts as a change by another program.
    */
-  write(path: string, content: Bytes, options: CallOptions): MaybePromise<void>;
+  write(path: string, content: Bytes, options: HostWriteOptions): MaybePromise<void>;
   /** Removes a file. A cancellation has the same effect as for `write`. */
-  remove(path: string, options: CallOptions): MaybePromise<void>;
+  remove(path: string, options: HostWriteOptions): MaybePromise<void>;
   /** Returns the properties of a path, or `null` or `undefined` if it does not exist. */
   stat(path: string, options: CallOptions): MaybePromise<FileStat | null | undefined>;
   /** Returns the entries of a directory in any order: their names, or objects with known properties. */

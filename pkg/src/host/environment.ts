@@ -2,11 +2,13 @@
 
 import { bytesOf } from "../bytes.js";
 import { ConfigError, EmendError } from "../errors.js";
+import { messageOf } from "../exceptions.js";
 import type { Bytes } from "../files/types.js";
 import type { Command } from "./command-feed.js";
 import { CommandReading, lineToRead } from "./command-reading.js";
+import { Compared } from "./compared.js";
 import { codeOf, exceptionJson, namedError } from "./environment-errors.js";
-import type { ExecutionEnvironment, FileStat } from "./environment-types.js";
+import type { ExecutionEnvironment, FileStat, HostWriteOptions, MaybePromise } from "./environment-types.js";
 import { FailedWrites } from "./failed-writes.js";
 import { gather, type Item, unfit } from "./gathering.js";
 import { HostCommand } from "./host-command.js";
@@ -63,7 +65,9 @@ export class HostFiles {
   /** Cancelled runs that have written since. They may read, because a write that is taken back reads the file first. */
   readonly #wroteLate = new WeakSet<object>();
   /** Texts that could not be written. */
-  readonly failedWrites = new FailedWrites();
+  readonly #failedWrites = new FailedWrites();
+  /** The contents that changes replace. */
+  readonly #compared = new Compared();
   /** The pending calls, by which a change that waits for ever is noticed. */
   readonly stall = new Stall();
   /** Cancelled runs that wait for no more writes. */
@@ -127,7 +131,7 @@ export class HostFiles {
       else if (!writes) this.#reading.set(abandon, run);
       else if (run !== undefined && this.#hurried.has(run)) limit(false);
       else this.#writing.set(limit, run);
-      this.#do(operation, path, given, abort.signal)
+      this.#do(operation, path, given, abort.signal, run)
         .then(resolve, (thrown: unknown) => reject(exceptionJson(thrown, operation, path)))
         .finally(() => {
           over = true;
@@ -190,20 +194,26 @@ export class HostFiles {
     }
   }
 
-  async #do(operation: string, path: string, given: unknown, signal: AbortSignal): Promise<unknown> {
+  /** Returns the error of a change with what is known about it here. */
+  explained(error: unknown): unknown {
+    return this.#compared.explained(this.#failedWrites.explained(error));
+  }
+
+  /** `run` is the run or the change that makes the call. */
+  async #do(operation: string, path: string, given: unknown, signal: AbortSignal, run?: object): Promise<unknown> {
     await undefined;
     switch (operation) {
       case "initialize":
         return void (await this.#host.initialize?.({ signal }));
       case "stat":
-        return (await this.#stat(path, signal))?.join("\0");
+        return (await this.#stat(path, signal, run))?.join("\0");
       case "list":
       case "walk":
         return this.#directories(path, (given as string).split("\0"), operation === "walk", signal);
       case "rules":
         return this.#rules(path, signal);
       case "read":
-        return this.#readOrKept(path, signal);
+        return this.#readToCompare(path, signal, run);
       case "contents":
         return mapConcurrent((given as string).split("\0"), (file) =>
           orSkipped(this.#readOrKept(file, signal)).catch((thrown: unknown) => {
@@ -212,10 +222,9 @@ export class HostFiles {
         );
       case "write":
         if (path === "") throw new EmendError("invalid_argument", "the path is the root");
-        return this.#write(path, given as Bytes, signal);
+        return this.#write(path, given as Bytes, signal, run);
       case "remove":
-        await this.#host.remove(path, { signal });
-        return this.failedWrites.done(path);
+        return this.#change(path, null, signal, run, (options) => this.#host.remove(path, options));
       case "glob": {
         const found = await gather("glob", await this.#host.glob?.(given as string, { path, signal }), signal);
         return (await this.#described("glob", "", found, signal)).join("\0");
@@ -230,16 +239,20 @@ export class HostFiles {
     }
   }
 
-  async #stat(path: string, signal: AbortSignal): Promise<Fields | undefined> {
+  async #stat(path: string, signal: AbortSignal, run?: object): Promise<Fields | undefined> {
     let given: unknown;
     try {
       given = await this.#host.stat(path, { signal });
     } catch (thrown) {
       // A path below a file does not exist either.
-      if (codeOf(thrown, "stat").code === "not_found") return undefined;
-      throw thrown;
+      if (codeOf(thrown, "stat").code !== "not_found") throw thrown;
     }
-    return given === null || given === undefined ? undefined : fieldsOf("stat", given as FileStat);
+    if (given === null || given === undefined) {
+      this.#compared.saw(path, null, run);
+      return undefined;
+    }
+    if (this.#compared.replacedBy(path) === null) this.#compared.forget(path);
+    return fieldsOf("stat", given as FileStat);
   }
 
   async #read(path: string, signal: AbortSignal): Promise<Uint8Array> {
@@ -253,23 +266,55 @@ export class HostFiles {
   }
 
   /** Reads a file. After a write that failed half-way, returns the text that the file should have. */
-  async #readOrKept(path: string, signal: AbortSignal): Promise<Uint8Array> {
+  async #readOrKept(path: string, signal: AbortSignal, found?: (bytes: Uint8Array) => void): Promise<Uint8Array> {
     const bytes = await this.#read(path, signal);
-    return this.failedWrites.seen(path, bytes, async (content) => {
-      await this.#host.write(path, content as Bytes, { signal });
+    found?.(bytes);
+    return this.#failedWrites.seen(path, bytes, async (content) => {
+      await this.#host.write(path, content as Bytes, { signal, replaces: bytes });
+      found?.(content);
     });
   }
 
-  async #write(path: string, content: Bytes, signal: AbortSignal): Promise<void> {
+  /** As {@link #readOrKept}. A change that follows replaces what is found. */
+  async #readToCompare(path: string, signal: AbortSignal, run: object | undefined): Promise<Uint8Array> {
+    this.#compared.forget(path);
+    return this.#readOrKept(path, signal, (bytes) => this.#compared.saw(path, bytes, run));
+  }
+
+  async #write(path: string, content: Bytes, signal: AbortSignal, run: object | undefined): Promise<void> {
+    await this.#change(path, content, signal, run, async (options) => {
+      try {
+        await this.#host.write(path, content, options);
+      } catch (thrown) {
+        const readNow = (): Promise<Uint8Array | undefined> => this.#read(path, signal).catch(() => undefined);
+        const isRefused = codeOf(thrown, "write").code === "stale";
+        // The core does not restore a file after a write that it gave up.
+        if (!signal.aborted && !isRefused) await this.#failedWrites.fail(path, content, readNow);
+        throw thrown;
+      }
+    });
+  }
+
+  /** Changes a file, unless that would restore it after a change that the host has refused. */
+  async #change(
+    path: string,
+    content: Uint8Array | null,
+    signal: AbortSignal,
+    run: object | undefined,
+    work: (options: HostWriteOptions) => MaybePromise<void>,
+  ): Promise<void> {
+    if (this.#compared.restores(path, run, content)) return;
     try {
-      await this.#host.write(path, content, { signal });
+      const replaces = this.#compared.replacedBy(path);
+      await work(replaces === undefined ? { signal } : { signal, replaces });
     } catch (thrown) {
-      const readNow = (): Promise<Uint8Array | undefined> => this.#read(path, signal).catch(() => undefined);
-      // The core does not restore a file after a write that it gave up.
-      if (!signal.aborted) await this.failedWrites.fail(path, content, readNow);
+      const { code, reason } = codeOf(thrown, content === null ? "remove" : "write");
+      if (code === "stale") this.#compared.refuse(path, run, reason ?? messageOf(thrown));
       throw thrown;
+    } finally {
+      this.#compared.forget(path);
     }
-    this.failedWrites.done(path);
+    this.#failedWrites.done(path);
   }
 
   /** Returns the entries of each directory and, with `rules`, its `.gitignore`. */

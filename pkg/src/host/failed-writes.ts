@@ -6,7 +6,9 @@
  * is repeated before the next read.
  */
 
-import { EmendError, makeError } from "../errors.js";
+import { sameBytes } from "../bytes.js";
+import { makeError } from "../core-errors.js";
+import { EmendError } from "../errors.js";
 
 interface Failed {
   /** The content that the file should have. */
@@ -32,7 +34,7 @@ export class FailedWrites {
   async seen(path: string, bytes: Uint8Array, again: (content: Uint8Array) => Promise<void>): Promise<Uint8Array> {
     const failed = this.#failed.get(path);
     let content = bytes;
-    if (failed !== undefined && !same(bytes, failed.left)) {
+    if (failed !== undefined && !sameBytes(bytes, failed.left)) {
       // Another program has written the file since.
       this.#failed.delete(path);
     } else if (failed?.reported || failed?.changed) {
@@ -58,7 +60,7 @@ export class FailedWrites {
     const before = this.#last?.path === path ? this.#last.bytes : undefined;
     const left = await readNow();
     if (left === undefined) return;
-    const changed = before !== undefined && !same(left, before);
+    const changed = before !== undefined && !sameBytes(left, before);
     const was = this.#failed.get(path);
     this.#failed.set(path, {
       content: content.slice(),
@@ -89,10 +91,6 @@ export class FailedWrites {
       cause: error.cause,
     });
   }
-}
-
-function same(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, index) => byte === other[index]);
 }
 
 function textOrBytes(bytes: Uint8Array): string | Uint8Array {

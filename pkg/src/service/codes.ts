@@ -1,6 +1,7 @@
 /** The error class of each code. The module of `emend/service` has the same table; a test compares them. */
 
-import { type EmendError, type ErrorDetails, makeError } from "../errors.js";
+import { makeError } from "../core-errors.js";
+import type { EmendError, ErrorDetails } from "../errors.js";
 
 /** Names of classes by code. Other codes belong to `EmendError`. */
 const CLASSES: Readonly<Record<string, string>> = {

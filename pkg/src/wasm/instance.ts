@@ -6,7 +6,8 @@
  * enters the dead instance: no late timer, no network response and no object that belongs to it.
  */
 
-import { EmendError, makeError, PanicError } from "../errors.js";
+import { makeError } from "../core-errors.js";
+import { EmendError, PanicError } from "../errors.js";
 import { inNewTurn } from "../macrotask.js";
 
 /** The functions that the glue of every module exports. */
