@@ -18,6 +18,7 @@ const turns: Turn[] = await agent.turns();
 const file: FileState | null = await agent.files.read("a.txt");
 const diff: string = await agent.files.diff();
 await agent.accept(["h1"], { over: true });
+await WorkerAgent.create({ startTimeoutMs: Infinity });
 await agent.configure({ maxTurns: 3, model: null });
 const stop: () => void = agent.subscribe(({ kind }) => kind);
 const methods: WorkerMethods = agent;

@@ -3,6 +3,7 @@
 import { ConfigError } from "../errors.js";
 import { messageOf, textOf } from "../exceptions.js";
 import { type CheckArguments, parametersOf } from "../llm/standard-schema.js";
+import type { ToolContext } from "../llm/types.js";
 import { toJson } from "../texts.js";
 import { requireOptions, shown } from "../validate.js";
 import type { AgentTool } from "./types.js";
@@ -43,17 +44,30 @@ export class CustomTools {
     );
   }
 
+  async #execute(name: string, args: unknown, context: ToolContext): Promise<string> {
+    const { tool, check } = this.#tools.get(name) ?? {};
+    const given = check === undefined ? args : await check(args);
+    return resultText(name, await tool?.execute?.(given, context));
+  }
+
+  /** Returns a function that makes the call for another thread: it returns a text, and throws plain errors. */
+  executeOf(name: string): (args: unknown, context: ToolContext) => Promise<string> {
+    return async (args, context) => {
+      try {
+        return await this.#execute(name, args, context);
+      } catch (thrown) {
+        throw asSent(thrown);
+      }
+    };
+  }
+
   /** Starts a call. The tool's code runs after this method has returned, because it may call the agent. */
   readonly start = (name: string, args: string, toolCallId: string): RunningCall => {
     const abort = new AbortController();
-    const { tool, check } = this.#tools.get(name) ?? {};
     let ended = false;
     const run = async (): Promise<string> => {
       await undefined;
-      const parsed: unknown = JSON.parse(args);
-      const given = check === undefined ? parsed : await check(parsed);
-      const output: unknown = await tool?.execute?.(given, { signal: abort.signal, toolCallId });
-      return resultText(name, output);
+      return this.#execute(name, JSON.parse(args), { signal: abort.signal, toolCallId });
     };
     const result = run()
       .catch((thrown: unknown) => {
@@ -69,6 +83,13 @@ export class CustomTools {
       },
     };
   };
+}
+
+/** Returns an error with all that the core gets of an exception, for another thread. */
+function asSent(thrown: unknown): Error {
+  const error = Object.assign(new Error(messageOf(thrown)), { code: textOf(thrown, "code") });
+  // The name of an error is the message of one without.
+  return Object.defineProperty(error, "name", { value: "" });
 }
 
 /** Returns a tool's result as text: a string as it is, other values as JSON. */

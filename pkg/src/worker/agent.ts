@@ -5,13 +5,13 @@ import type { EventsOptions, RunOptions } from "../agent/options.js";
 import type { AgentEvent } from "../agent/types.js";
 import { CallerSignal } from "../caller-signal.js";
 import { ClosedError, ConfigError, EmendError, NotInitializedError } from "../errors.js";
+import { CustomTools } from "../host/custom-tools.js";
 import type { AgentTool } from "../host/types.js";
-import { parametersOf } from "../llm/standard-schema.js";
-import { optionsOf, requireOptions, requireText, shown } from "../validate.js";
+import { agentJson, optionsOf, requireOptions, requireText } from "../validate.js";
 import { Link } from "./link.js";
 import { type Called, type Offered, OPEN, type Opening } from "./protocol.js";
 import { WorkerRun } from "./run.js";
-import { listen, startWorker, type WorkerLike } from "./start.js";
+import { listen, startTimeout, startWorker, Waiting, type WorkerLike } from "./start.js";
 import type { WorkerAgentOptions, WorkerCanvas, WorkerFiles, WorkerForkOptions, WorkerMethods } from "./types.js";
 
 const CREATE = Symbol("create");
@@ -25,6 +25,8 @@ const METHODS = [
 /**
  * An agent whose core runs in a worker, so that it never blocks the page. It has the methods of `Agent`, with promises of their
  * results. Tools, providers, environments, stores, `approve` and `fetch` run in the page.
+ *
+ * In Node, an agent that waits for nothing does not keep the process alive: a program that forgets {@link close} ends.
  */
 export class WorkerAgent {
   /** The project's files. */
@@ -35,18 +37,21 @@ export class WorkerAgent {
   readonly #worker: WorkerLike;
   readonly #link: Link;
   readonly #agent: Called<Offered>;
+  readonly #waiting: Waiting;
+  #idle: Promise<void> | undefined;
   #closed = false;
 
-  private constructor(create: symbol, worker: WorkerLike, link: Link, agent: Called<Offered>) {
+  private constructor(create: symbol, worker: WorkerLike, link: Link, agent: Called<Offered>, waiting: Waiting) {
     if (create !== CREATE)
       throw new NotInitializedError("not_initialized", "create an agent with `await WorkerAgent.create(options)`");
     this.#worker = worker;
     this.#link = link;
     this.#agent = agent;
-    this.files = methodsOf<WorkerFiles>((name, args) => agent.call("files", name, args));
-    this.canvas = methodsOf<WorkerCanvas>((name, args) => agent.call("canvas", name, args));
+    this.#waiting = waiting;
+    this.files = methodsOf<WorkerFiles>((name, args) => this.#call("files", name, args));
+    this.canvas = methodsOf<WorkerCanvas>((name, args) => this.#call("canvas", name, args));
     for (const name of METHODS) {
-      Object.defineProperty(this, name, { value: (...args: unknown[]) => agent.call("agent", name, args) });
+      Object.defineProperty(this, name, { value: (...args: unknown[]) => this.#call("agent", name, args) });
     }
   }
 
@@ -54,7 +59,8 @@ export class WorkerAgent {
    * Starts a worker and creates an agent in it.
    *
    * @throws {ConfigError} if the options are wrong.
-   * @throws {EmendError} with code `load_failed` if the worker or the core cannot be loaded.
+   * @throws {EmendError} with code `load_failed` if the worker or the core cannot be loaded, or if the script of the worker does
+   *   not answer within `startTimeoutMs`.
    */
   static create(options: WorkerAgentOptions = {}): Promise<WorkerAgent> {
     return WorkerAgent.#open("create", "", options);
@@ -71,14 +77,25 @@ export class WorkerAgent {
   }
 
   static async #open(how: Opening["how"], id: string, given: WorkerForkOptions): Promise<WorkerAgent> {
-    const { worker: source, wasm, ...options } = requireOptions("the options", given);
+    const { worker: source, wasm, startTimeoutMs, ...options } = requireOptions("the options", given);
+    const timeoutMs = startTimeout(startTimeoutMs);
     const opening = { how, id, options: sendable(options), wasm };
     const worker = typeof source === "function" ? source() : (source ?? startWorker());
     const link = new Link((message) => worker.postMessage(message));
-    listen(worker, { message: (message) => link.receive(message), failed: (error) => link.end(error) });
+    const opened = listen(worker, timeoutMs, {
+      message: (message) => link.receive(message),
+      failed: (error) => link.end(error),
+    });
+    const waiting = new Waiting(worker);
     try {
-      return new WorkerAgent(CREATE, worker, link, (await link.call(OPEN, [opening])) as Called<Offered>);
+      const offered = await waiting.for(() => link.call(OPEN, [opening]));
+      opened();
+      return new WorkerAgent(CREATE, worker, link, offered as Called<Offered>, waiting);
     } catch (error) {
+      // Stops the timer, too: nothing more is awaited.
+      opened();
+      waiting.end();
+      link.end(new ClosedError("closed", "the agent could not be created"));
       void worker.terminate();
       throw error instanceof EmendError ? error : new ConfigError("configuration", NOT_SENDABLE, { cause: error });
     }
@@ -86,7 +103,7 @@ export class WorkerAgent {
 
   /** Returns the session's id. */
   sessionId(): Promise<string> {
-    return this.#agent.sessionId();
+    return this.#waiting.for(() => this.#agent.sessionId());
   }
 
   /**
@@ -97,13 +114,14 @@ export class WorkerAgent {
     const { signal } = optionsOf(options, ["signal"]);
     // Throws if it is not a signal.
     new CallerSignal(signal);
-    return new WorkerRun((begin) => this.#agent.run(text, { signal }, begin), signal);
+    return new WorkerRun((begin) => this.#agent.run(text, { signal }, begin), signal, this.#waiting);
   }
 
   /** Subscribes to the session's events, as `Agent.events` does. */
   async *events(options: EventsOptions = {}): AsyncGenerator<AgentEvent, undefined> {
     try {
-      yield* await this.#agent.events(options);
+      const events = await this.#waiting.for(() => this.#agent.events(options));
+      yield* { [Symbol.asyncIterator]: () => this.#delivering(events[Symbol.asyncIterator]()) };
     } catch (error) {
       // The end of the agent is the regular end of its events.
       if (!this.#closed) throw error;
@@ -134,18 +152,49 @@ export class WorkerAgent {
 
   /** Changes options, as `Agent.configure` does. */
   async configure(changes: Parameters<WorkerMethods["configure"]>[0]): Promise<void> {
-    await this.#agent.call("agent", "configure", [sendable(requireOptions("the changes", changes))]);
+    await this.#call("agent", "configure", [sendable(requireOptions("the changes", changes))]);
   }
 
   /** Switches to another model, as `Agent.setModel` does. */
   async setModel(model: Parameters<WorkerMethods["setModel"]>[0]): Promise<void> {
-    await this.#agent.call("agent", "setModel", [model]);
+    await this.#call("agent", "setModel", [model]);
+  }
+
+  /** Keeps the process alive while the worker delivers events, and not while it has none. */
+  #delivering<T>(events: AsyncIterator<T, undefined>): AsyncIterator<T, undefined> {
+    const next = (): Promise<IteratorResult<T, undefined>> => {
+      const step = events.next();
+      this.#waiting.for(() => this.#untilIdle(step)).catch(() => {});
+      return step;
+    };
+    return { ...(events.return && { return: (value) => events.return!(value) }), next };
+  }
+
+  async #untilIdle(step: Promise<unknown>): Promise<void> {
+    let isOver = false;
+    const over = (): void => {
+      isOver = true;
+    };
+    step.then(over, over);
+    for (let isLater = false; !isOver && !isLater; ) {
+      // An answer that was asked for before this step says nothing about it.
+      isLater = this.#idle === undefined;
+      this.#idle ??= this.#agent.idle().finally(() => {
+        this.#idle = undefined;
+      });
+      await Promise.race([step, this.#idle]);
+    }
+  }
+
+  #call(...[part, name, args]: Parameters<Offered["call"]>): Promise<unknown> {
+    return this.#waiting.for(() => this.#agent.call(part, name, args));
   }
 
   /** Ends the agent and its worker. The current run and all pending calls fail with a `ClosedError`. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#waiting.end();
     this.#link.end(new ClosedError("closed", "the agent was closed"));
     void this.#worker.terminate();
   }
@@ -173,7 +222,7 @@ function methodsOf<T>(call: (name: string, args: unknown[]) => unknown): T {
   }) as T;
 }
 
-/** Returns options of an agent in a form that can be sent: schemas of tools check their arguments in the page. */
+/** Returns options of an agent in a form that can be sent. */
 function sendable(options: object): object {
   const { files, tools, telemetry, ...rest } = options as { files?: unknown; tools?: unknown; telemetry?: unknown };
   if (telemetry !== undefined) throw new ConfigError("configuration", "`telemetry` does not work in a worker");
@@ -184,19 +233,17 @@ function sendable(options: object): object {
   return {
     ...rest,
     ...(files !== undefined && { files }),
-    ...(tools !== undefined && { tools: Array.isArray(tools) ? tools.map(sendableTool) : tools }),
+    ...(tools !== undefined && { tools: sendableTools(tools as AgentTool[]) }),
   };
 }
 
-function sendableTool(given: AgentTool): AgentTool {
-  const tool = requireOptions("each tool", given);
-  const { json, check } = parametersOf(`the parameters of the tool ${shown(tool.name)}`, tool.parameters);
-  if (check === undefined) return tool;
-  const { name, description, effect, pathParameters } = tool;
-  return {
-    ...{ name, description, effect, pathParameters, parameters: json as object },
-    ...(typeof tool.execute === "function" && {
-      execute: async (args, context) => tool.execute?.(await check(args), context),
-    }),
-  };
+/**
+ * Returns tools whose arguments are checked, and whose results and exceptions are made text, in the page: so a tool has the same
+ * results as with `Agent`. The worker gets what the model is told of the tools.
+ */
+function sendableTools(given: readonly AgentTool[]): unknown[] {
+  const described = JSON.parse(agentJson({ tools: CustomTools.describe(given) })) as { tools: AgentTool[] };
+  const own = new CustomTools();
+  own.set(given);
+  return described.tools.map((tool) => ({ ...tool, execute: own.executeOf(tool.name) }));
 }

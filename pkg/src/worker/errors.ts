@@ -1,7 +1,7 @@
 /** Errors on their way between threads: they keep their class, their code and their data. */
 
 import * as errors from "../errors.js";
-import { fieldOf, messageOf, textOf } from "../exceptions.js";
+import { fieldOf, messageOf } from "../exceptions.js";
 
 /** An error as a message has it. */
 export interface SentError {
@@ -21,10 +21,10 @@ const CLASSES: Readonly<Record<string, unknown>> = errors;
 /** Describes an exception. `pack` makes its parts fit for a message. */
 export function sentError(thrown: unknown, pack: (value: unknown) => unknown): SentError {
   const isOwn = errors.isEmendError(thrown);
-  const code = fieldOf(thrown, "code");
+  const [name, code] = [fieldOf(thrown, "name"), fieldOf(thrown, "code")];
   const cause = fieldOf(thrown, "cause");
   return {
-    name: textOf(thrown, "name") ?? "Error",
+    name: typeof name === "string" ? name : "Error",
     message: messageOf(thrown),
     code: typeof code === "string" || typeof code === "number" ? code : undefined,
     isOwn,
@@ -39,7 +39,8 @@ export function sentError(thrown: unknown, pack: (value: unknown) => unknown): S
 export function receivedError(sent: SentError, unpack: (value: unknown) => unknown): Error {
   const cause = sent.cause === undefined ? {} : { cause: unpack(sent.cause) };
   if (sent.isOwn) {
-    const known = Object.hasOwn(CLASSES, sent.name) ? CLASSES[sent.name] : errors.EmendError;
+    const isClass = /Error$/.test(sent.name) && Object.hasOwn(CLASSES, sent.name);
+    const known = isClass ? CLASSES[sent.name] : errors.EmendError;
     const { retryable, suggestions } = sent;
     const details = { data: unpack(sent.data), retryable, suggestions, ...cause };
     return new (known as typeof errors.EmendError)(String(sent.code), sent.message, details);

@@ -6,7 +6,7 @@ import type { AgentEvent } from "../agent/types.js";
 import { EmendError } from "../errors.js";
 import type { CoreInitOptions } from "../wasm/init.js";
 import { Link, type Send } from "./link.js";
-import { type Offered, type OfferedRun, OPEN, type Opening } from "./protocol.js";
+import { BEGUN, type Offered, type OfferedRun, OPEN, type Opening } from "./protocol.js";
 
 type AgentClass = Pick<typeof Agent, "create" | "resume" | "fork">;
 
@@ -18,12 +18,16 @@ export function host(
 ): (message: unknown) => void {
   const link = new Link(send);
   link.offer(OPEN, async ({ how, id, options, wasm }: Opening): Promise<Offered> => {
+    send(BEGUN);
     if (wasm !== undefined) await init({ wasm } as CoreInitOptions);
     const given = options as AgentOptions;
     return offered(await (how === "create" ? agents.create(given) : agents[how](id, given)));
   });
   return (message) => link.receive(message);
 }
+
+/** Time in which an event that is there is sent, in milliseconds. */
+const IDLE_AFTER_MS = 20;
 
 function offered(agent: Agent): Offered {
   const parts = { agent, files: agent.files, canvas: agent.canvas };
@@ -36,6 +40,7 @@ function offered(agent: Agent): Offered {
       return method.apply(methods, args);
     },
     sessionId: () => agent.sessionId,
+    idle: () => new Promise((resolve) => setTimeout(resolve, IDLE_AFTER_MS)),
     events: (options) => agent.events(options as object | undefined),
     subscribe: (listener) => agent.subscribe((change) => void listener(change)),
     run: (text, options, begin) => run(agent, text, options, begin),

@@ -115,7 +115,8 @@ export class Link {
 
   /** Takes a message of the other side. */
   receive(given: unknown): void {
-    const message = given as Message;
+    // Other scripts of the worker may send messages, too.
+    const message = Object(given) as Message;
     if (this.#failure !== undefined) return;
     if (message.kind === "call") void this.#answer(message);
     else if (message.kind === "abort") this.#signals.get(message.signal)?.abort(this.#unpack(message.reason));
@@ -123,7 +124,7 @@ export class Link {
     else if (message.kind === "ended") {
       this.#open.get(message.id)?.stop();
       this.#open.delete(message.id);
-    } else this.#settle(message);
+    } else if (message.kind === "done" || message.kind === "failed") this.#settle(message);
   }
 
   #settle(message: Message & { kind: "done" | "failed" }): void {

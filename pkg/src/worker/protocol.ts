@@ -3,9 +3,18 @@
 import type { Agent } from "../agent/agent.js";
 import type { RunOptions } from "../agent/options.js";
 import type { AgentEvent, RunResult } from "../agent/types.js";
+import { fieldOf } from "../exceptions.js";
 
 /** The number of the worker's function that opens an agent. */
 export const OPEN = -1;
+
+/** What the worker says when it begins to open an agent, however long that takes. */
+export const BEGUN = { kind: "begun" } as const;
+
+/** Returns whether a message is {@link BEGUN}. */
+export function isBegun(message: unknown): boolean {
+  return fieldOf(message, "kind") === BEGUN.kind;
+}
 
 /** How an agent is opened. */
 export interface Opening {
@@ -29,6 +38,8 @@ export interface OfferedRun {
 export interface Offered {
   call(part: "agent" | "files" | "canvas", name: string, args: unknown[]): unknown;
   sessionId(): string;
+  /** Returns when the worker has sent what it had to send. */
+  idle(): Promise<void>;
   events(options: unknown): AsyncIterable<AgentEvent>;
   subscribe(listener: Parameters<Agent["subscribe"]>[0]): () => void;
   /** Starts a run, passes it to `begin`, and returns when it has ended: the signal of `options` works until then. */

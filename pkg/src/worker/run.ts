@@ -3,6 +3,7 @@
 import type { AgentEvent, RunResult } from "../agent/types.js";
 import { AbortError, BusyError, isEmendError } from "../errors.js";
 import type { Called, OfferedRun } from "./protocol.js";
+import type { Waiting } from "./start.js";
 
 type Offer = Called<OfferedRun>;
 
@@ -13,12 +14,18 @@ type Offer = Called<OfferedRun>;
 export class WorkerRun implements AsyncIterable<AgentEvent> {
   readonly #offer: Promise<Offer>;
   readonly #signal: AbortSignal | undefined;
+  readonly #waiting: Waiting;
   #result: Promise<RunResult> | undefined;
   #iterated = false;
 
   /** @internal */
-  constructor(start: (begin: (run: OfferedRun) => void) => Promise<void>, signal: AbortSignal | undefined) {
+  constructor(
+    start: (begin: (run: OfferedRun) => void) => Promise<void>,
+    signal: AbortSignal | undefined,
+    waiting: Waiting,
+  ) {
     this.#signal = signal;
+    this.#waiting = waiting;
     this.#offer = new Promise((resolve, reject) => {
       start((run) => resolve(run as unknown as Offer)).catch(reject);
     });
@@ -65,7 +72,7 @@ export class WorkerRun implements AsyncIterable<AgentEvent> {
 
   async #call<T>(work: (run: Offer) => Promise<T>): Promise<T> {
     try {
-      return await work(await this.#offer);
+      return await this.#waiting.for(async () => work(await this.#offer));
     } catch (error) {
       // The worker has a copy of the signal's reason.
       if (this.#signal?.aborted && isEmendError(error, "aborted"))

@@ -30,8 +30,16 @@ export type WorkerMethods = Async<
 
 /** Options of an agent in a worker besides those of `AgentOptions`. */
 export interface WorkerOptions {
-  /** The worker: a running one, or a function that starts it. It imports `emend/worker-host`. Default: the package starts one. */
+  /**
+   * The worker: a running one, or a function that starts it. It imports `emend/worker-host`. Default: the package starts one.
+   * The agent owns it: `close` ends it, and in Node it keeps the process alive only during calls.
+   */
   worker?: WorkerLike | (() => WorkerLike) | undefined;
+  /**
+   * The time in which the script of the worker must answer, in milliseconds. Default 30,000; `Infinity` for no limit. The core
+   * and the session are loaded after the answer, without this limit.
+   */
+  startTimeoutMs?: number | undefined;
   /** The source of the core in the worker. Default: the file of the package. */
   wasm?: Exclude<WasmSource, Response> | undefined;
 }
