@@ -86,7 +86,7 @@ const OUTPUTS = {
   function_in_it: () => ({ a: [() => {}] }),
   symbol: () => ({ s: Symbol("s") }),
   promise_in_it: () => ({ p: Promise.resolve(1) }),
-  thenable_in_it: () => ({ p: { then: 1 } }),
+  then_in_it: () => JSON.parse('{"p":{"then":1}}'),
   bigint: () => ({ n: 1n }),
   bare_bigint: () => 2n,
   cyclic: () => cyclic,

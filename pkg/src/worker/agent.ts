@@ -167,7 +167,11 @@ export class WorkerAgent {
       this.#waiting.for(() => this.#untilIdle(step)).catch(() => {});
       return step;
     };
-    return { ...(events.return && { return: (value) => events.return!(value) }), next };
+    const end = async (): Promise<IteratorResult<T, undefined>> => {
+      await this.#waiting.for(async () => events.return?.());
+      return { done: true, value: undefined };
+    };
+    return { next, return: end };
   }
 
   async #untilIdle(step: Promise<unknown>): Promise<void> {

@@ -26,9 +26,6 @@ export function host(
   return (message) => link.receive(message);
 }
 
-/** Time in which an event that is there is sent, in milliseconds. */
-const IDLE_AFTER_MS = 20;
-
 function offered(agent: Agent): Offered {
   const parts = { agent, files: agent.files, canvas: agent.canvas };
   return {
@@ -40,7 +37,7 @@ function offered(agent: Agent): Offered {
       return method.apply(methods, args);
     },
     sessionId: () => agent.sessionId,
-    idle: () => new Promise((resolve) => setTimeout(resolve, IDLE_AFTER_MS)),
+    idle: () => new Promise((resolve) => setTimeout(resolve, 0)),
     events: (options) => agent.events(options as object | undefined),
     subscribe: (listener) => agent.subscribe((change) => void listener(change)),
     run: (text, options, begin) => run(agent, text, options, begin),
