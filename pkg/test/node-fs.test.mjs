@@ -14,6 +14,7 @@ import {
   realpath,
   rm,
   symlink,
+  truncate,
   utimes,
   writeFile,
 } from "node:fs/promises";
@@ -22,6 +23,8 @@ import { join } from "node:path";
 import test from "node:test";
 import { Agent, ConflictError, isEmendError } from "emend";
 import { fromDirectory, nodeFs } from "emend/node";
+import { WorkerAgent } from "emend/worker";
+import { results, scripted } from "./support.mjs";
 
 const bytes = (text) => new TextEncoder().encode(text);
 const text = (content) => new TextDecoder().decode(content);
@@ -137,39 +140,43 @@ test("nodeFs: many more writes and reads at the same time than open files succee
   assert.equal(said.join(""), "true\n");
 });
 
-test("nodeFs: what a killed process leaves is not listed, and the next write removes it", onDisk, async (t) => {
-  const root = await directory(t);
-  await writeFile(join(root, "f"), "old");
-  const { child } = await program(
-    t,
-    `import { nodeFs } from "emend/node";
+test(
+  "nodeFs: the temporary file of a killed process is not listed, and the next write removes it",
+  onDisk,
+  async (t) => {
+    const root = await directory(t);
+    await writeFile(join(root, "f"), "old");
+    const { child } = await program(
+      t,
+      `import { nodeFs } from "emend/node";
     console.log("begun");
     nodeFs(process.argv[1]).write("f", new Uint8Array(400_000_000));`,
-    root,
-  );
-  await whileWriting(root);
-  const left = (await readdir(root)).find((name) => name !== "f");
-  const fs = nodeFs(root);
-  const names = async () => (await fs.list("")).map(({ name }) => name).sort();
-  assert.deepEqual(await names(), ["f"]);
-  // The process lives.
-  await fs.write("other", bytes("x"));
-  assert.ok((await readdir(root)).includes(left));
-  child.kill("SIGKILL");
-  await once(child, "exit");
-  assert.deepEqual(await names(), ["f", "other"]);
-  assert.deepEqual(Object.keys(await fromDirectory(root)).sort(), ["f", "other"]);
-  assert.equal(await readFile(join(root, "f"), "utf8"), "old");
-  // In another process, because this one has looked at the directory a moment ago.
-  await program(
-    t,
-    `import { nodeFs } from "emend/node";
+      root,
+    );
+    await whileWriting(root);
+    const left = (await readdir(root)).find((name) => name !== "f");
+    const fs = nodeFs(root);
+    const names = async () => (await fs.list("")).map(({ name }) => name).sort();
+    assert.deepEqual(await names(), ["f"]);
+    // The process lives.
+    await fs.write("other", bytes("x"));
+    assert.ok((await readdir(root)).includes(left));
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    assert.deepEqual(await names(), ["f", "other"]);
+    assert.deepEqual(Object.keys(await fromDirectory(root)).sort(), ["f", "other"]);
+    assert.equal(await readFile(join(root, "f"), "utf8"), "old");
+    // In another process, because this one has looked at the directory a moment ago.
+    await program(
+      t,
+      `import { nodeFs } from "emend/node";
     await nodeFs(process.argv[1]).write("third", Buffer.from("x"));
     console.log("written");`,
-    root,
-  );
-  assert.deepEqual((await readdir(root)).sort(), ["f", "other", "third"]);
-});
+      root,
+    );
+    assert.deepEqual((await readdir(root)).sort(), ["f", "other", "third"]);
+  },
+);
 
 test("nodeFs: only temporary files of dead processes are removed", onLinux, async (t) => {
   const root = await directory(t);
@@ -271,6 +278,27 @@ test("nodeFs: a name that is not UTF-8 is left out, and stands for no other file
   assert.equal(text(await fs.read("a\ufffd")), "replacement character");
 });
 
+test(
+  "nodeFs: a file that is too large for Node is an error of its own, and a search leaves it out",
+  onDisk,
+  async (t) => {
+    const root = await directory(t);
+    await writeFile(join(root, "large.bin"), "");
+    // The file has no blocks.
+    await truncate(join(root, "large.bin"), 2 ** 31 + 1);
+    await writeFile(join(root, "small.txt"), "needle\n");
+    const fs = nodeFs(root);
+    await assert.rejects(fs.read("large.bin"), (error) => isEmendError(error, "limit_reached"));
+    const agent = await Agent.create({ environment: fs });
+    t.after(() => agent.close());
+    const found = await agent.files.grep("needle");
+    assert.deepEqual(
+      found.map(({ path }) => path),
+      ["small.txt"],
+    );
+  },
+);
+
 test("nodeFs: an agent reports a save of another program as a conflict, and keeps it", async (t) => {
   const changes = {
     write: (agent) => agent.files.write("a.txt", "mine\n"),
@@ -306,5 +334,34 @@ test("nodeFs: an agent reports a save of another program as a conflict, and keep
     // The text before is written if the user writes it.
     await agent.files.write(path, "one Price\n");
     assert.equal(await readFile(join(root, path), "utf8"), "one Price\n", kind);
+  }
+});
+
+test("nodeFs: a model in direct mode is told of the conflict, and the other text stays", async (t) => {
+  const root = await directory(t);
+  await writeFile(join(root, "a.txt"), "one\n");
+  const inner = nodeFs(root);
+  let isOnce = true;
+  const environment = {
+    ...inner,
+    async write(path, ...more) {
+      if (isOnce) await writeFile(join(root, path), "theirs\n");
+      isOnce = false;
+      return inner.write(path, ...more);
+    },
+  };
+  const edit = (from, to) => [["edit_file", { file_path: "a.txt", old_string: from, new_string: to }]];
+  const look = [["read_file", { file_path: "a.txt" }]];
+  const { model, requests } = scripted([look, edit("one", "two"), look, edit("theirs", "both"), "Done."]);
+  for (const kind of [Agent, WorkerAgent]) {
+    isOnce = true;
+    requests.length = 0;
+    await writeFile(join(root, "a.txt"), "one\n");
+    const agent = await kind.create({ environment, model, mode: "direct", approve: () => "allow" });
+    t.after(() => agent.close());
+    await agent.run("go").result;
+    assert.match(results(requests[2])[0], /^error: .*another program has changed the file meanwhile/, kind.name);
+    assert.match(results(requests[3])[0], /theirs/, kind.name);
+    assert.equal(await readFile(join(root, "a.txt"), "utf8"), "both\n", kind.name);
   }
 });

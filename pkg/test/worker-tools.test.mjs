@@ -30,7 +30,7 @@ const fail = (thrown) => () => {
   throw thrown;
 };
 
-/** What tools return or throw. */
+/** Results and exceptions of tools. */
 const OUTPUTS = {
   text: () => "as it is",
   empty: () => "",

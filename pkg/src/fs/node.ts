@@ -45,8 +45,8 @@ const DESCRIBED_MAX = 64;
  * A write replaces the file by a temporary file beside it, with the same owner and mode; without the right to give the owner,
  * it has no set-id bits. A file with several hard links, or in a directory that takes no new files, is written in place.
  * If another program saves the file during a write, the write fails with code `stale`, and the file stays. A save in the
- * microseconds between the last comparison and the rename is lost, and so is what a program writes to a file that it
- * opened before the rename.
+ * microseconds between the last comparison and the rename is lost. Writes of a program to a file that it opened before the
+ * rename are lost, too.
  */
 export function nodeFs(root: string): FsEnvironment {
   const given = resolve(fileSystemText("the root", root));

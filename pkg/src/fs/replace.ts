@@ -116,7 +116,9 @@ async function writeInPlace(held: Held, name: string, found: BigIntStats, { byte
     const last = await compared(held, name, found, replaces);
     const file = await openAt(held, name, O_WRONLY).catch(asRefused);
     await fill(file, bytes, async () => {
+      const opened = await file.stat({ bigint: true });
       mayEnd();
+      if (!isSameState(opened, last)) throw changedMeanwhile();
       requireSame(join(held.base, name), last);
       await file.truncate();
     });
@@ -165,11 +167,12 @@ function isOther(found: BigIntStats | undefined, expected: Change["replaces"]): 
 /** Throws if a place has another file than `expected`, or the same with another content, owner or mode. Does not wait. */
 function requireSame(at: string, expected: BigIntStats | undefined): void {
   const now = lstatSync(at, { bigint: true, throwIfNoEntry: false });
-  const isSame =
-    now === undefined || expected === undefined
-      ? now === expected
-      : (["dev", "ino", "size", "mtimeNs", "ctimeNs"] as const).every((key) => now[key] === expected[key]);
+  const isSame = now === undefined || expected === undefined ? now === expected : isSameState(now, expected);
   if (!isSame) throw changedMeanwhile();
+}
+
+function isSameState(one: BigIntStats, other: BigIntStats): boolean {
+  return (["dev", "ino", "size", "mtimeNs", "ctimeNs"] as const).every((key) => one[key] === other[key]);
 }
 
 /** Gives a new file the owner and the mode of the one that it replaces. */

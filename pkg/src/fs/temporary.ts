@@ -40,7 +40,7 @@ export function temporaryName(): string {
   return `.emend-${ownSystem()}-${process.pid}-${startOf(process.pid) ?? 0}-${random}.tmp`;
 }
 
-/** Returns whether a file has a name of temporary files. Such files are no files of a project. */
+/** Returns whether a file has a name of temporary files, which do not belong to a project. */
 export function isTemporaryName(name: string): boolean {
   return NAME.test(name);
 }

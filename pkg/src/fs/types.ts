@@ -20,7 +20,7 @@ export interface FsEnvironment extends ExecutionEnvironment {
   /** @throws {EmendError} with code `not_found` if there is no such file. */
   read(path: string, options?: Partial<CallOptions>): Promise<Bytes>;
   /**
-   * Writes a file, and creates its parent directories.
+   * Writes a file, and creates its parent directories. The array `content` must stay as it is until the end of the call.
    *
    * @throws {ConflictError} with code `stale` if the file does not have the content `options.replaces`, or if another
    *   program is seen to change it during the write. The file keeps the content of the other program.

@@ -23,7 +23,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
   ...named(GONE, "ENOENT", "NotFoundError", "FileNotFound", "not_found"),
   ...named(FORBIDDEN, "EACCES", "EPERM", "EROFS", "EBUSY", "ETXTBSY", "NotAllowedError", "SecurityError"),
   ...named(FORBIDDEN, "NoModificationAllowedError", "NotReadableError", "NoPermissions", "permission_denied"),
-  ...named(FULL, "ENOSPC", "EDQUOT", "EFBIG", "QuotaExceededError", "limit_reached"),
+  ...named(FULL, "ENOSPC", "EDQUOT", "EFBIG", "ERR_FS_FILE_TOO_LARGE", "QuotaExceededError", "limit_reached"),
   ...named(STALE, "stale"),
   ...named(IS_DIRECTORY, "EISDIR", "FileIsADirectory"),
   ...named({ ...INVALID, reason: "it exists already" }, "EEXIST", "FileExists", "already_exists"),

@@ -8,7 +8,7 @@ import { fieldOf } from "../exceptions.js";
 /** The number of the worker's function that opens an agent. */
 export const OPEN = -1;
 
-/** What the worker says when it begins to open an agent, however long that takes. */
+/** The worker's message when it begins to open an agent, however long that takes. */
 export const BEGUN = { kind: "begun" } as const;
 
 /** Returns whether a message is {@link BEGUN}. */
