@@ -113,10 +113,12 @@ async function writeBeside(root: Root, held: Held, name: string, found: BigIntSt
 async function writeInPlace(held: Held, name: string, found: BigIntStats, { bytes, replaces, mayEnd }: Change) {
   // The other names of the file lead to the same bytes.
   await turns.take(`${found.dev}:${found.ino}`, async () => {
-    const last = await compared(held, name, found, replaces);
     const file = await openAt(held, name, O_WRONLY).catch(asRefused);
     await fill(file, bytes, async () => {
+      // In an overlay, the system makes a copy of the file when it is opened to be written, with another time of change.
       const opened = await file.stat({ bigint: true });
+      if (opened.size !== found.size || opened.mtimeNs !== found.mtimeNs) throw changedMeanwhile();
+      const last = await compared(held, name, opened, replaces);
       mayEnd();
       if (!isSameState(opened, last)) throw changedMeanwhile();
       requireSame(join(held.base, name), last);
