@@ -18,26 +18,26 @@ const LEFT_AFTER_MS = 24 * 60 * 60 * 1_000;
 
 const NAME = /^\.emend-([0-9a-f]{12})-([1-9][0-9]{0,9})-([0-9]{1,20})-[0-9a-f]{16}\.tmp$/;
 
-/** The system as its names have it: the computer, its start, and the name space of process numbers. */
+/** The system as names have it: the computer, its start, and the name space of process numbers. */
 let system: string | undefined;
 
+/** The start of this process as names have it. */
+let ownStart: string | undefined;
+
 function ownSystem(): string {
-  const parts = [
-    hostname(),
-    process.platform,
-    orNothing(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")),
-  ];
-  system ??= createHash("sha256")
-    .update([...parts, orNothing(() => readlinkSync("/proc/self/ns/pid"))].join("\0"))
-    .digest("hex")
-    .slice(0, 12);
+  if (system !== undefined) return system;
+  const start = orNothing(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8"));
+  const space = orNothing(() => readlinkSync("/proc/self/ns/pid"));
+  const text = [hostname(), process.platform, start, space].join("\0");
+  system = createHash("sha256").update(text).digest("hex").slice(0, 12);
   return system;
 }
 
 /** Returns a new name for a temporary file of this process. */
 export function temporaryName(): string {
   const random = Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(8))).toString("hex");
-  return `.emend-${ownSystem()}-${process.pid}-${startOf(process.pid) ?? 0}-${random}.tmp`;
+  ownStart ??= startOf(process.pid) ?? "0";
+  return `.emend-${ownSystem()}-${process.pid}-${ownStart}-${random}.tmp`;
 }
 
 /** Returns whether a file has a name of temporary files, which do not belong to a project. */
