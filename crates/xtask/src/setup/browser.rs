@@ -37,15 +37,30 @@ impl Browser {
     /// Sets the environment variables with which `cargo test` for wasm32 runs in a browser that the driver finds. The one
     /// without windows would outlive the driver on a busy machine.
     pub(crate) fn set_up_tests(&self, repo: &Repo, cargo: &mut Command) {
-        let runner = repo.tools().join("bin/wasm-bindgen-test-runner");
-        cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner);
-        cargo.env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", repo.path("crates/xtask/browser/webdriver.json"));
-        // In a browser even if a crate is configured for Node, and with time for a property test on a busy machine.
-        cargo.env("WASM_BINDGEN_USE_BROWSER", "1").env("WASM_BINDGEN_TEST_TIMEOUT", "600");
+        set_up_runner(repo, cargo, "webdriver.json");
         if let Some(driver) = &self.driver {
             cargo.env("CHROMEDRIVER", driver);
         }
     }
+}
+
+/// As [`Browser::set_up_tests`], for Firefox with the driver of the set-up.
+pub(crate) fn set_up_tests_in_firefox(repo: &Repo, cargo: &mut Command) {
+    set_up_runner(repo, cargo, "firefox.json");
+    cargo.env("GECKODRIVER", repo.tools().join("bin/geckodriver"));
+}
+
+/// Sets the environment variables that the tests of every browser need. `capabilities` names the file for the driver.
+fn set_up_runner(repo: &Repo, cargo: &mut Command, capabilities: &str) {
+    let runner = repo.tools().join("bin/wasm-bindgen-test-runner");
+    cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner);
+    cargo.env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", repo.path("crates/xtask/browser").join(capabilities));
+    // The runner takes the first driver that it finds a variable for.
+    for driver in ["CHROMEDRIVER", "GECKODRIVER", "SAFARIDRIVER", "MSEDGEDRIVER"] {
+        cargo.env_remove(driver);
+    }
+    // In a browser even if a crate is configured for Node, and with time for a property test on a busy machine.
+    cargo.env("WASM_BINDGEN_USE_BROWSER", "1").env("WASM_BINDGEN_TEST_TIMEOUT", "600");
 }
 
 pub(super) fn set_up(repo: &Repo) -> Result<Done> {

@@ -6,6 +6,7 @@
 mod absurd;
 pub(crate) mod browser;
 mod debian;
+mod firefox;
 pub(crate) mod llama;
 pub(crate) mod npm;
 mod outcome;
@@ -112,6 +113,11 @@ fn wasm_bindgen(repo: &Repo) -> Result<Done> {
     install.args(["--version", &format!("={version}"), "--root"]);
     run(install.arg(repo.tools()))?;
     Ok(Done::Installed(wanted))
+}
+
+/// Installs Firefox and its driver, which only `test --all` and `test --only firefox` use.
+pub(crate) fn set_up_firefox(repo: &Repo) {
+    part("firefox", || firefox::set_up(repo));
 }
 
 /// Version of cargo-mutants. The lock file of the package is used: newer packages may need a newer compiler.

@@ -1,9 +1,10 @@
-//! The tests of the pure crates, compiled to wasm and run in headless Chromium.
+//! The tests of the pure crates, compiled to wasm and run in headless Chromium; with `--all` in Firefox, too.
 //!
 //! The test names of both hosts are compared: a native test outside `host_tests` that does not run in the browser is a
 //! failure.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
@@ -16,7 +17,8 @@ use crate::process::command;
 use crate::progress::say;
 use crate::repo::{PURE_CRATES, Repo};
 use crate::settings::Settings;
-use crate::setup::browser::Browser;
+use crate::setup::browser::{Browser, set_up_tests_in_firefox};
+use crate::setup::set_up_firefox;
 use crate::toolchain::WasmToolchain;
 
 /// Name of the log of the browser's test run.
@@ -24,14 +26,24 @@ const LOG: &str = "browser";
 
 /// Runs the tests in Chromium.
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
+    run_with(context, LOG, |repo, cargo| Browser::find().set_up_tests(repo, cargo))
+}
+
+/// Runs the same tests in Firefox.
+pub(super) fn firefox(context: &Context<'_>) -> Result<Counts> {
+    set_up_firefox(context.repo);
+    run_with(context, "firefox", set_up_tests_in_firefox)
+}
+
+fn run_with(context: &Context<'_>, log: &str, set_up: impl FnOnce(&Repo, &mut Command)) -> Result<Counts> {
     let repo = context.repo;
     let packages = package_arguments(repo)?;
     // With the target features of the core: no other test runs the code behind them.
     let features = Settings::read(repo)?.core.target_features;
     let mut cargo = WasmToolchain::require(repo)?.cargo(repo, "test", &features);
-    Browser::find().set_up_tests(repo, &mut cargo);
+    set_up(repo, &mut cargo);
     cargo.args(["--no-fail-fast", "--lib", "--tests"]).args(&packages);
-    let run = context.program(LOG, &mut cargo, worth_showing)?;
+    let run = context.program(log, &mut cargo, worth_showing)?;
     Ok(Counts::from_libtest(&run.text).of_program(run.success))
 }
 

@@ -79,7 +79,7 @@ const fn after(needs: &'static [&'static str], step: Step) -> Step {
 }
 
 /// All steps. Inside a lane they run in this order; a step stands behind all steps that it needs.
-const STEPS: [Step; 34] = [
+const STEPS: [Step; 35] = [
     step("fmt", Depth::Fast, Lane::Native, lint::fmt),
     step("tidy", Depth::Fast, Lane::Native, tidy::run),
     step("layers", Depth::Fast, Lane::Native, layers::run),
@@ -111,6 +111,7 @@ const STEPS: [Step; 34] = [
     after(&[SETUP, "native-build", "package"], step("eval", Depth::Usual, Lane::Browser, eval::run)),
     after(&["python", "native-build"], step("http-contract", Depth::Usual, Lane::Browser, http_contract::check)),
     after(&["native", "browser"], step("same-tests", Depth::Usual, Lane::Browser, browser::same_tests)),
+    after(&[SETUP, "browser"], step("firefox", Depth::All, Lane::Browser, browser::firefox)),
     step("docs", Depth::Usual, Lane::Native, lint::docs),
     after(&["native", "http"], step("conformance", Depth::Usual, Lane::Native, conformance::run)),
     step("fuzz", Depth::All, Lane::Native, fuzz::run),
