@@ -6,7 +6,7 @@
  */
 
 import { bytesOf } from "./bytes.js";
-import { camelName, snakeKeys } from "./case.js";
+import { camelName, type Names, snakeKeys, toSnake } from "./case.js";
 import { ConfigError, EmendError } from "./errors.js";
 import { toJson } from "./texts.js";
 
@@ -102,10 +102,10 @@ function rejectNaN(name: string, value: unknown): unknown {
 
 const NOT_PLAIN = "the options must be plain data, except for documented functions";
 
-/** Encodes the options of a client or a request as JSON for Rust. */
-export function settingsJson(settings: unknown, replacer = rejectNaN): string {
+/** Encodes the options of a client or a request as JSON for Rust. The names of a table are renamed. */
+export function settingsJson(settings: unknown, names?: Names, replacer = rejectNaN): string {
   try {
-    return toJson(settings, replacer) ?? "null";
+    return toJson(names === undefined ? settings : toSnake(settings, names), replacer) ?? "null";
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
     const found = cause instanceof NotANumber ? `${cause.message}; ` : "";
@@ -118,7 +118,7 @@ export function settingsJson(settings: unknown, replacer = rejectNaN): string {
  * absent option. `Infinity`, a limit that does not limit, is one.
  */
 export function agentJson(settings: object): string {
-  return settingsJson(settings, (name, value) => {
+  return settingsJson(settings, undefined, (name, value) => {
     if (typeof value === "function" || typeof value === "symbol" || Number.isNaN(value)) {
       throw new ConfigError(
         "configuration",

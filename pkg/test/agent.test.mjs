@@ -28,7 +28,7 @@ test("a rename is searched, read, edited, and waits for review", async (t) => {
   assert.deepEqual(events[1].data, { content: "rename Price to Cost" });
   assert.equal(events.at(-1).kind, "PROCESSING_END");
   assert.equal(events.at(-1).data.reason, "natural");
-  const tools = events.filter((event) => event.kind === "TOOL_CALL_START").map((event) => event.data.tool_name);
+  const tools = events.filter((event) => event.kind === "TOOL_CALL_START").map((event) => event.data.toolName);
   assert.deepEqual([...new Set(tools)], ["grep", "read_file", "edit_file"]);
   const ends = events.filter((event) => event.kind === "TOOL_CALL_END");
   assert.equal(ends.length, tools.length);
@@ -37,7 +37,7 @@ test("a rename is searched, read, edited, and waits for review", async (t) => {
   const result = await run.result;
   assert.equal(result.reason, "natural");
   assert.match(result.text, /^Renamed Price to Cost/);
-  assert.ok(result.usage.output_tokens > 0);
+  assert.ok(result.usage.outputTokens > 0);
   assert.equal(result.error, undefined);
 
   const review = agent.review();
@@ -321,7 +321,7 @@ test("a user who takes the canvas back keeps it until the next message", async (
   agent.canvas.open("notes.md");
   const codes = async (task) => {
     const ends = (await collect(agent.run(task))).filter((event) => event.kind === "TOOL_CALL_END");
-    return ends.map(({ data }) => data.error_info?.code);
+    return ends.map(({ data }) => data.errorInfo?.code);
   };
   assert.deepEqual(await codes("go"), [undefined, "STALE_EPOCH", "STALE_EPOCH"]);
   assert.match(results(requests[2])[0], /^error: .*the user took the canvas back/);
@@ -370,7 +370,7 @@ test("a signal that has already fired prevents the run", async (t) => {
 test("leaving the loop cancels the run before the next tool", async (t) => {
   const agent = await create(t);
   for await (const event of agent.run("rename Price to Cost")) {
-    if (event.kind === "TOOL_CALL_START" && event.data.tool_name === "edit_file") break;
+    if (event.kind === "TOOL_CALL_START" && event.data.toolName === "edit_file") break;
   }
   assert.deepEqual(agent.review().files, []);
   assert.equal((await agent.run("rename Price to Cost").result).reason, "natural");

@@ -23,18 +23,18 @@ test("edits are asked about, reading is not, and the answer decides", async (t) 
   const events = await collect(agent.run(TASK));
   assert.equal(await price(agent), SHOP["src/price.js"].replace("cents", "euros"));
   assert.deepEqual(
-    asked.map((request) => request.tool_name),
+    asked.map((request) => request.toolName),
     ["edit_file"],
   );
   assert.equal(asked[0].arguments.file_path, "src/price.js");
   assert.deepEqual(of(events, "APPROVAL_REQUESTED"), asked);
-  assert.deepEqual(of(events, "APPROVAL_RESOLVED"), [{ call_id: asked[0].call_id, decision: "allowed" }]);
+  assert.deepEqual(of(events, "APPROVAL_RESOLVED"), [{ callId: asked[0].callId, decision: "allowed" }]);
 
   const refused = await collect(agent.run('replace "cents" with "pence" in notes.md'));
   assert.equal(await agent.files.readDisk("notes.md"), SHOP["notes.md"]);
   assert.equal(of(refused, "APPROVAL_RESOLVED")[0].reason, "leave it");
   const failed = of(refused, "TOOL_CALL_END").find((data) => !data.ok);
-  assert.equal(failed.error_info.code, "permission_denied");
+  assert.equal(failed.errorInfo.code, "permission_denied");
   assert.match(failed.error, /leave it/);
 });
 
@@ -69,10 +69,10 @@ test("a custom tool is asked about unless it only reads, and path rules see its 
   const outcome = async (tool, policy) => {
     const asked = [];
     const tools = [{ name: "edit_file", description: "Edits.", parameters, execute: () => "done", ...tool }];
-    const approve = ({ tool_name }) => (asked.push(tool_name), "allow");
+    const approve = ({ toolName }) => (asked.push(toolName), "allow");
     const agent = await create(t, { tools, approve, ...(policy && { policy }) });
-    const ends = of(await collect(agent.run(TASK)), "TOOL_CALL_END").filter((data) => data.tool_name === "edit_file");
-    return [asked.length > 0, ends[0].error_info?.code ?? "done"];
+    const ends = of(await collect(agent.run(TASK)), "TOOL_CALL_END").filter((data) => data.toolName === "edit_file");
+    return [asked.length > 0, ends[0].errorInfo?.code ?? "done"];
   };
   assert.deepEqual(await outcome({}), [true, "done"]);
   assert.deepEqual(await outcome({ effect: "runs" }), [true, "done"]);

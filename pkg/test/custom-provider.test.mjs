@@ -18,7 +18,7 @@ test("a provider may yield text only; the other events are derived", async () =>
     yield { type: "reasoning_delta", delta: "hm" };
     yield { type: "text_delta", delta: "Hel" };
     yield { type: "text_delta", delta: "lo" };
-    yield { type: "finish", usage: { input_tokens: 3, output_tokens: 2 } };
+    yield { type: "finish", usage: { inputTokens: 3, outputTokens: 2 } };
     assert.fail("nothing is read after the end");
   });
   const types = [];
@@ -35,12 +35,12 @@ test("a provider may yield text only; the other events are derived", async () =>
     "text_end",
     "finish",
   ]);
-  const { message, model, provider, finish_reason: finish, usage } = await stream.result;
+  const { message, model, provider, finishReason: finish, usage } = await stream.result;
   assert.deepEqual(message.content, [
     { kind: "thinking", text: "hm" },
     { kind: "text", text: "Hello" },
   ]);
-  assert.deepEqual([model, provider, finish.reason, usage.output_tokens], ["m", "mine", "stop", 2]);
+  assert.deepEqual([model, provider, finish.reason, usage.outputTokens], ["m", "mine", "stop", 2]);
   assert.deepEqual(asked[0].messages, hello.messages);
   ours.close();
 });
@@ -242,7 +242,7 @@ test("the agent works with a custom provider as its model", async () => {
       } else {
         yield { type: "text_delta", delta: "Done." };
       }
-      yield { type: "finish", usage: { input_tokens: 1, output_tokens: 1 } };
+      yield { type: "finish", usage: { inputTokens: 1, outputTokens: 1 } };
     },
   };
   const agent = await Agent.create({ files: SHOP, model: { provider, model: "tiny" } });

@@ -108,12 +108,12 @@ test("a turn that was saved twice is listed once", async () => {
   const header = line({ type: "session", version: 1, id: "sess_1", at_ms: 5, provider: "p", model: "m" });
   await store.append("sess_1", header + turn(0, "hello") + turn(1, "Hi.") + turn(1, "Hi.") + turn(2, "bye"));
   const summary = async () => {
-    const [{ title, n_turns, last_ms }] = await Agent.sessions(store);
-    return { title, n_turns, last_ms };
+    const [{ title, nTurns, lastMs }] = await Agent.sessions(store);
+    return { title, nTurns, lastMs };
   };
-  assert.deepEqual(await summary(), { title: "hello", n_turns: 3, last_ms: 12 });
+  assert.deepEqual(await summary(), { title: "hello", nTurns: 3, lastMs: 12 });
   await store.append("sess_1", turn(0, "good morning"));
-  assert.deepEqual(await summary(), { title: "good morning", n_turns: 1, last_ms: 10 });
+  assert.deepEqual(await summary(), { title: "good morning", nTurns: 1, lastMs: 10 });
   const agent = await Agent.resume("sess_1", { files: SHOP, store });
   assert.equal(agent.turns().length, 1);
   agent.close();

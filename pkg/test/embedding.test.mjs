@@ -166,7 +166,7 @@ test("a wrong signal is refused before the run begins", async () => {
   assert.throws(() => agent.run("hi", null), refused(/the options must be an object/));
   const throwing = { aborted: false, addEventListener: () => assert.fail("no listener"), removeEventListener() {} };
   assert.throws(() => agent.run("hi", { signal: throwing }), /no listener/);
-  assert.equal((await agent.compact()).tokens_after, 0);
+  assert.equal((await agent.compact()).tokensAfter, 0);
   const unremovable = { ...throwing, addEventListener() {}, removeEventListener: () => assert.fail("not removed") };
   assert.equal((await settles(agent.run("hi", { signal: unremovable }).result)).reason, "natural");
   await works(agent);

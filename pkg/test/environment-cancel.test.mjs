@@ -143,7 +143,7 @@ test("a cancel takes the open file back from an edit, wherever it meets it", asy
     let held;
     for await (const { kind, data } of run) {
       if (kind === "CANVAS_LEASE" && data.state === "held") held = data;
-      if (kind === "TOOL_CALL_END" && data.tool_name === "edit_file") codes.push(data.error_info?.code ?? "ok");
+      if (kind === "TOOL_CALL_END" && data.toolName === "edit_file") codes.push(data.errorInfo?.code ?? "ok");
     }
     const isEdited = codes.at(-1) === "ok";
     const at = `${codes.at(-1)} after ${wait} microtasks`;
@@ -276,7 +276,7 @@ test("a cancel during a direct edit of the open file restores the file", async (
   const run = agent.run("go");
   const codes = [];
   for await (const { kind, data } of run) {
-    if (kind === "TOOL_CALL_END" && data.tool_name === "edit_file") codes.push(data.error_info?.code);
+    if (kind === "TOOL_CALL_END" && data.toolName === "edit_file") codes.push(data.errorInfo?.code);
   }
   assert.deepEqual(codes, ["STALE_EPOCH"]);
   assert.equal(environment.text("notes.md"), "one\ntwo\n");

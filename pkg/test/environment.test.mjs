@@ -414,7 +414,7 @@ test("a write that fails in the middle of several files loses nothing", async (t
     if (mode === "staged") await assert.rejects(agent.acceptAll(), (error) => isEmendError(error, "limit_reached"));
     else
       assert.ok(
-        events.some((event) => event.kind === "TOOL_CALL_END" && event.data.error_info?.code === "limit_reached"),
+        events.some((event) => event.kind === "TOOL_CALL_END" && event.data.errorInfo?.code === "limit_reached"),
       );
     if (mode === "direct") continue;
     for (const [path, text] of Object.entries(SHOP)) assert.equal(environment.text(path), text, path);

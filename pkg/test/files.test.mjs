@@ -19,7 +19,7 @@ function calling(...calls) {
     async *stream({ messages }) {
       const last = messages.at(-1);
       if (last.role === "tool")
-        told.push(...last.content.map(({ content, is_error: failed }) => ({ content, failed: failed === true })));
+        told.push(...last.content.map(({ content, isError: failed }) => ({ content, failed: failed === true })));
       else for (const [name, args] of calls) yield { type: "tool_call", name, arguments: args };
       yield { type: "finish" };
     },

@@ -8,11 +8,11 @@ import { load } from "emend/llm";
 import { never } from "./environments.mjs";
 import { collect, texts } from "./support.mjs";
 
-const USAGE = { input_tokens: 100, output_tokens: 10 };
+const USAGE = { inputTokens: 100, outputTokens: 10 };
 const PRICED = "claude-sonnet-4-5";
-const { input_cost_per_million: input, output_cost_per_million: output } = (await load()).modelInfo(PRICED);
+const { inputCostPerMillion: input, outputCostPerMillion: output } = (await load()).modelInfo(PRICED);
 /** The price of one response in US dollars. */
-const COST = (USAGE.input_tokens * input + USAGE.output_tokens * output) / 1e6;
+const COST = (USAGE.inputTokens * input + USAGE.outputTokens * output) / 1e6;
 
 /** Number of requests after which a model gives up that should have been stopped. */
 const TOO_MANY = 20;
@@ -48,7 +48,7 @@ async function create(t, { model }, options) {
 /** Sums of costs have rounding errors. */
 const rounded = (used) => Number(used.toPrecision(9));
 const budget = (name, limit, used) => ["budget", "BUDGET_EXCEEDED", { budget: name, limit, used: rounded(used) }];
-const rounds = (round) => ["turn_limit", "TURN_LIMIT", { round, total_turns: round }];
+const rounds = (round) => ["turn_limit", "TURN_LIMIT", { round, totalTurns: round }];
 
 /** Reads a run to its end. Returns its events, and its reason with those that say why. */
 async function finish(run) {
@@ -93,7 +93,7 @@ for (const [limits, n, expected] of COUNTED) {
     const { end, usage, events } = await finish(agent.run("go"));
     assert.deepEqual(end, expected);
     assert.equal(looped.requests.length, n);
-    assert.deepEqual(usage, { input_tokens: 100 * n, output_tokens: 10 * n, total_tokens: 110 * n });
+    assert.deepEqual(usage, { inputTokens: 100 * n, outputTokens: 10 * n, totalTokens: 110 * n });
     // The calls of the last response are carried out, so that the session can go on.
     assert.equal(events.filter(({ kind }) => kind === "TOOL_CALL_END").length, n);
     await isLeftAlone(looped);

@@ -28,8 +28,8 @@ test("a response is complete or streamed event by event", async (t) => {
   assert.deepEqual(ours.providers, ["anthropic"]);
   const answer = await ours.complete(hello);
   assert.deepEqual(answer.message, { role: "assistant", content: [{ kind: "text", text: "Hello there." }] });
-  assert.equal(answer.finish_reason.reason, "stop");
-  assert.equal(answer.usage.input_tokens, 10);
+  assert.equal(answer.finishReason.reason, "stop");
+  assert.equal(answer.usage.inputTokens, 10);
   assert.equal(server.requests[0].headers["x-api-key"], KEY);
 
   const types = [];
@@ -205,9 +205,9 @@ test("tools run, and the model gets their results or exceptions", async (t) => {
     assert.deepEqual(kinds, ["tool_call_end", "step_finish", "step_finish"]);
     assert.equal(result.text, "Cold.");
     assert.equal(result.steps.length, 2);
-    assert.equal(result.totalUsage.output_tokens, 10);
+    assert.equal(result.totalUsage.outputTokens, 10);
     const [given] = result.steps[0].toolResults;
-    assert.equal(given.is_error, isError);
+    assert.equal(given.isError, isError);
     if (content instanceof RegExp) assert.match(given.content, content);
     else assert.deepEqual(given.content, content);
     assert.match(server.requests[1].body, /tool_result/);
@@ -295,7 +295,7 @@ test("formats encode and decode without a network", () => {
 
 test("the catalogue returns known models, and null for others", () => {
   const all = formats.models();
-  assert.ok(all.length > 5 && all.every((model) => typeof model.context_window === "number"));
+  assert.ok(all.length > 5 && all.every((model) => typeof model.contextWindow === "number"));
   assert.ok(formats.models("anthropic").every((model) => model.provider === "anthropic"));
   assert.equal(formats.modelInfo(all[0].id).id, all[0].id);
   assert.equal(formats.modelInfo("no-such-model"), null);

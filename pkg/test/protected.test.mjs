@@ -21,13 +21,13 @@ const write = (path, content = "new\n") => ["write_file", { file_path: path, con
 async function run(t, environment, calls, options = {}, answer = "allow") {
   const { model, requests } = scripted(calls.map((call) => [call]));
   const asked = [];
-  const approve = (request) => (asked.push(request.detail?.paths ?? request.tool_name), answer);
+  const approve = (request) => (asked.push(request.detail?.paths ?? request.toolName), answer);
   const ask = answer === null ? {} : { approve };
   const agent = await create(t, environment, { model, mode: "direct", ...ask, ...options });
   const events = await collect(agent.run("go"));
   const codes = events
     .filter((event) => event.kind === "TOOL_CALL_END")
-    .map(({ data }) => (data.ok ? "done" : data.error_info.code));
+    .map(({ data }) => (data.ok ? "done" : data.errorInfo.code));
   return { asked, codes, told: requests.slice(1).flatMap(results), agent, model, requests };
 }
 

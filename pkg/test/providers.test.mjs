@@ -157,10 +157,10 @@ for (const [provider, { path, key, opaque, call, text, options }] of Object.entr
     t.after(() => agent.close());
     const events = await collect(agent.run("what does mare mean?"));
     const end = events.find((event) => event.kind === "TOOL_CALL_END").data;
-    assert.deepEqual([end.tool_name, end.ok, end.output], ["lookup", true, "mare means sea"]);
+    assert.deepEqual([end.toolName, end.ok, end.output], ["lookup", true, "mare means sea"]);
     assert.equal(events.at(-1).data.reason, "natural");
     assert.equal(events.findLast((event) => event.kind === "ASSISTANT_TEXT_END").data.text, "It means sea.");
-    assert.ok(events.at(-1).data.usage.input_tokens > 0);
+    assert.ok(events.at(-1).data.usage.inputTokens > 0);
 
     assert.equal(server.requests.length, 2);
     for (const request of server.requests) {
@@ -363,7 +363,7 @@ test("recorded streams of every provider arrive in an agent as their decoder rea
     agent.close();
     const first = events.find((event) => event.kind === "ASSISTANT_TEXT_END")?.data.text ?? "";
     if (text.join("") !== "") assert.equal(first, text.join(""), name);
-    const called = events.filter((event) => event.kind === "TOOL_CALL_START").map((event) => event.data.tool_name);
+    const called = events.filter((event) => event.kind === "TOOL_CALL_START").map((event) => event.data.toolName);
     assert.deepEqual(called, calls, name);
     seen[provider] = (seen[provider] ?? 0) + 1;
   }

@@ -41,7 +41,7 @@ for (const way of ["standard", "zod", "arktype"]) {
       [false, false, true],
     );
     assert.match(ends[0].data.error, /the arguments are wrong: n: must be even/);
-    assert.equal(ends[0].data.error_info.code, "invalid_argument");
+    assert.equal(ends[0].data.errorInfo.code, "invalid_argument");
     assert.deepEqual(calls, [{ n: 8 }]);
   });
 }

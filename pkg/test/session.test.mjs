@@ -26,7 +26,7 @@ test("the offline model does the same work under every profile", async (t) => {
   for (const [profile, tools] of Object.entries(expected)) {
     const agent = await create(t, { profile });
     const events = await collect(agent.run("rename Price to Cost"));
-    const called = events.filter((event) => event.kind === "TOOL_CALL_START").map((event) => event.data.tool_name);
+    const called = events.filter((event) => event.kind === "TOOL_CALL_START").map((event) => event.data.toolName);
     assert.deepEqual([...new Set(called)], tools, profile);
     assert.ok(
       events.every((event) => event.kind !== "TOOL_CALL_END" || event.data.ok),
@@ -258,8 +258,8 @@ test("settings change between two model calls, also during a run", async (t) => 
   const { sessionId } = agent;
   const { text } = await agent.run("go").result;
   assert.equal(text, "From the second.");
-  assert.deepEqual([first.requests.length, first.requests[0].reasoning_effort], [1, "high"]);
-  assert.deepEqual([second.requests.length, second.requests[0].reasoning_effort], [1, "low"]);
+  assert.deepEqual([first.requests.length, first.requests[0].reasoningEffort], [1, "high"]);
+  assert.deepEqual([second.requests.length, second.requests[0].reasoningEffort], [1, "low"]);
   assert.match(texts(second.requests[0], "system")[0], /Be short\./);
   assert.equal(agent.sessionId, sessionId);
 
@@ -281,7 +281,7 @@ test("settings change between two model calls, also during a run", async (t) => 
   });
   assert.equal((await agent.run("again").result).reason, "natural");
   assert.ok(second.requests.at(-1).tools.some((tool) => tool.name === "own"));
-  assert.equal("reasoning_effort" in second.requests.at(-1), false);
+  assert.equal("reasoningEffort" in second.requests.at(-1), false);
 });
 
 test("the model can ask the user if the options allow it", async (t) => {
@@ -329,7 +329,7 @@ test("subagents work in the same run, over the same files", async (t) => {
   const agent = await create(t, { model: { provider, model: "m" }, subagents: true });
   const events = await collect(agent.run("split it"));
   const ends = events.filter((event) => event.kind === "SUBAGENT_END").map((event) => event.data);
-  assert.deepEqual(ends.map((end) => [end.status, end.output, end.turns_used]).sort(), [
+  assert.deepEqual(ends.map((end) => [end.status, end.output, end.turnsUsed]).sort(), [
     ["completed", "Notes changed.", 2],
     ["completed", "Price changed.", 2],
   ]);
@@ -406,7 +406,7 @@ test("a long history is compacted", async (t) => {
   const agent = await create(t, { model, tools });
   await agent.run("fill up").result;
   const made = await agent.compact();
-  assert.ok(made.tokens_after < made.tokens_before / 2, JSON.stringify(made));
+  assert.ok(made.tokensAfter < made.tokensBefore / 2, JSON.stringify(made));
 });
 
 /** A store with asynchronous methods, as on a server. */
@@ -456,10 +456,10 @@ for (const [name, make] of [
     assert.deepEqual(new Set(saved.map((one) => one.id)), new Set([sessionId, fork.sessionId]));
     const original = saved.find((one) => one.id === sessionId);
     assert.deepEqual(
-      [original.title, original.model, original.n_turns],
+      [original.title, original.model, original.nTurns],
       ["rename Price to Cost", "offline", turns.length + 2],
     );
-    assert.deepEqual(saved.find((one) => one.id === fork.sessionId).forked_from, { id: sessionId, n_turns: 1 });
+    assert.deepEqual(saved.find((one) => one.id === fork.sessionId).forkedFrom, { id: sessionId, nTurns: 1 });
     assert.equal(await Agent.removeSession(store, sessionId), true);
     assert.equal(await Agent.removeSession(store, sessionId), false);
     await assert.rejects(Agent.resume(sessionId, { store }), (error) => isEmendError(error, "not_found"));

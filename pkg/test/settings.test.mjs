@@ -88,7 +88,7 @@ test("an agent that only reads changes nothing, whatever the policy allows", asy
     const agent = await Agent.create({ model, policy, readOnly: true, files: { "a.txt": "old\n" } });
     await collect(agent.run("go"));
     const [denied, read] = requests[1].messages.at(-1).content;
-    assert.equal(denied.is_error, true);
+    assert.equal(denied.isError, true);
     assert.match(String(read.content), /old/);
     assert.deepEqual(agent.review().files, []);
     agent.configure({ readOnly: false });
@@ -219,7 +219,7 @@ test("a model without tool calls writes them as objects", async (t) => {
   const run = agent.run("go");
   await collect(run);
   assert.equal((await run.result).text, "It says old.");
-  assert.equal(requests[0].response_format.type, "json_schema");
+  assert.equal(requests[0].responseFormat.type, "json_schema");
   assert.match(JSON.stringify(requests[1].messages.at(-1)), /Result of read_file.*old/);
 });
 

@@ -129,14 +129,14 @@ test("a damaged line of a saved session is counted in the list and reported when
   const { sessionId } = agent;
   agent.close();
   const lines = (await whole.load(sessionId)).trimEnd().split("\n");
-  assert.equal((await Agent.sessions(whole))[0].n_damaged, undefined);
+  assert.equal((await Agent.sessions(whole))[0].nDamaged, undefined);
   for (const damage of ["{broken", "7", '{"type":"turn","index":1,"kind":"user"}', '{"type":"history","turns":[{}]}']) {
     const store = memoryStore();
     await store.append(sessionId, `${lines.with(3, damage).join("\n")}\n`);
-    const [{ n_damaged, n_turns, problem }] = await Agent.sessions(store);
-    assert.deepEqual([n_damaged, n_turns, problem], [1, 3, undefined], damage);
+    const [{ nDamaged, nTurns, problem }] = await Agent.sessions(store);
+    assert.deepEqual([nDamaged, nTurns, problem], [1, 3, undefined], damage);
     const again = await Agent.resume(sessionId, { model: says("3"), store });
-    assert.equal(again.turns().length, n_turns);
+    assert.equal(again.turns().length, nTurns);
     const events = again.events();
     assert.equal((await events.next()).value.kind, "SESSION_START");
     const { value } = await events.next();

@@ -55,7 +55,7 @@ export const texts = (request, role) =>
     .map((message) => message.content.map((part) => part.text).join(""));
 /** Returns the results of the last tool calls, as the model gets them. */
 export const results = (request) =>
-  request.messages.at(-1).content.map(({ content, is_error: failed }) => (failed ? `error: ${content}` : content));
+  request.messages.at(-1).content.map(({ content, isError: failed }) => (failed ? `error: ${content}` : content));
 
 /** Starts a local server that answers with `answer(request, response)`. It stops when the test ends. */
 export async function serve(test, answer) {

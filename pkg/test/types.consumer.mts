@@ -86,9 +86,9 @@ const asking: AgentOptions = {
     { action: "allow", tool: "edit_file", pattern: "docs/**" },
     { action: "ask", tool: "*" },
   ],
-  approve: async ({ tool_name, arguments: given, detail }) => {
+  approve: async ({ toolName, arguments: given, detail }) => {
     holds<Equal<typeof given, unknown>>();
-    return detail?.command === "ls" ? "allow" : { decision: "deny", reason: `no ${tool_name}` };
+    return detail?.command === "ls" ? "allow" : { decision: "deny", reason: `no ${toolName}` };
   },
 };
 // @ts-expect-error no such answer
@@ -216,7 +216,7 @@ const saved: SessionSummary[] = await Agent.sessions(store);
 const resumed = await Agent.resume(saved[0]!.id, { store: memoryStore(), tools: [tool] });
 await Agent.fork(resumed.sessionId, { store: indexedDbStore("mine"), turns: 2 });
 for await (const event of resumed.events({ after: 3 })) holds<Equal<typeof event, AgentEvent>>();
-(await resumed.compact()).tokens_after satisfies number;
+(await resumed.compact()).tokensAfter satisfies number;
 resumed.turns()[0]?.message.role satisfies string | undefined;
 agent.close();
 

@@ -22,7 +22,7 @@ const own: CustomProvider = {
   async *stream(request, { signal }) {
     if (signal.aborted) return;
     yield { type: "text_delta", delta: request.model };
-    yield { type: "finish", usage: { input_tokens: 1, output_tokens: 1 } };
+    yield { type: "finish", usage: { inputTokens: 1, outputTokens: 1 } };
   },
 };
 holds<Equal<CustomProvider, ProviderOfAgent>>();
@@ -62,7 +62,7 @@ const weather: Tool<{ city: string }> = {
   execute: ({ city }, { signal, toolCallId }) => [city.length, signal.aborted, toolCallId],
 };
 const result: GenerateResult = await client.generate({ model: "m", prompt: "hi", tools: [weather], retry: false });
-result.steps[0]?.toolResults[0]?.is_error satisfies boolean | undefined;
+result.steps[0]?.toolResults[0]?.isError satisfies boolean | undefined;
 // @ts-expect-error a generation takes its tools with `execute`, not a request's messages alone
 await client.generate({ prompt: "hi" });
 const n: { n: number } = await client.generateObject<{ n: number }>(
@@ -85,7 +85,7 @@ const { events, error } = formats.decoder("openai-chat").push("data: {}");
 events satisfies StreamEvent[];
 error?.code satisfies string | undefined;
 const model: ModelInfo | null = formats.latestModel("anthropic", "tools");
-model?.max_output satisfies number | undefined;
+model?.maxOutput satisfies number | undefined;
 client.close();
 
 {
@@ -108,12 +108,12 @@ await Client.create({ providers: [passing], env: undefined });
 await client.generate({
   model: "m",
   timeout: { totalMs: ms, perStepMs: ms },
-  response_format: { type: "json_schema", json_schema: {}, strict: flag },
+  responseFormat: { type: "json_schema", jsonSchema: {}, strict: flag },
   messages: [
     {
       role: "user",
       name: text,
-      content: [{ kind: "image", url: text, data: text, media_type: text, detail: undefined, file_name: text }],
+      content: [{ kind: "image", url: text, data: text, mediaType: text, detail: undefined, fileName: text }],
     },
   ],
 });

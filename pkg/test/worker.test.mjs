@@ -101,7 +101,7 @@ test("tools, approvals, environment, store and provider of the page are called i
     environment,
     store,
     model,
-    approve: (request) => (asked.push(request.tool_name), "allow"),
+    approve: (request) => (asked.push(request.toolName), "allow"),
     tools: [
       {
         name: "count",

@@ -64,9 +64,9 @@ async function runTask({ task, model, messages, responses }) {
       const { kind, data } = event;
       if (kind.endsWith("_DELTA")) continue;
       events.push({ kind, data });
-      if (kind === "TOOL_CALL_START") started.set(data.call_id, JSON.stringify(data.arguments));
+      if (kind === "TOOL_CALL_START") started.set(data.callId, JSON.stringify(data.arguments));
       const edit = task.user_edit;
-      if (kind === "TOOL_CALL_END" && edit !== null && !isEdited && started.get(data.call_id)?.includes(edit.path)) {
+      if (kind === "TOOL_CALL_END" && edit !== null && !isEdited && started.get(data.callId)?.includes(edit.path)) {
         await agent.files.write(edit.path, edit.text, { base: task.files[edit.path] });
         isEdited = true;
       }

@@ -12,6 +12,7 @@ use crate::model::Usage;
 
 /// The facts of one model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ModelInfo {
     /// The provider's own id, e.g. `claude-opus-4-6`.
     pub id: String,

@@ -2,9 +2,11 @@
 
 /** The agent: one project, one model, one session, and the review of the model's edits. */
 
+import { toCamel } from "../case.js";
 import type { AgentHandle } from "../core.js";
 import { BusyError, ConfigError, EmendError, NotInitializedError } from "../errors.js";
 import { CustomTools } from "../host/custom-tools.js";
+import { COMPACTION, TURN } from "../names.js";
 import { listSessions, removeSession } from "../sessions/stores.js";
 import type { SessionStore, SessionSummary, Turn } from "../sessions/types.js";
 import { optionalFlag, optionsOf, requireOptions, requireText } from "../validate.js";
@@ -210,7 +212,10 @@ export class Agent {
 
   /** Returns the history: all entries of the session so far. */
   turns(): Turn[] {
-    return this.#bridge.callJson((handle) => handle.turns());
+    return toCamel(
+      this.#bridge.callJson((handle) => handle.turns()),
+      TURN,
+    );
   }
 
   /**
@@ -275,7 +280,7 @@ export class Agent {
    */
   async compact(): Promise<Compaction> {
     this.#refuseIfBusy();
-    return this.#bridge.callAsync((handle) => handle.compact());
+    return toCamel(await this.#bridge.callAsync((handle) => handle.compact()), COMPACTION);
   }
 
   /**

@@ -6,9 +6,10 @@ import type { StoreLink } from "../sessions/store-link.js";
 import { requireText } from "../validate.js";
 import type { WasmInstance } from "../wasm/instance.js";
 import { EventFeed } from "./event-feed.js";
+import type { AgentEvent } from "./events.js";
 import { HandleBridge } from "./handle-bridge.js";
+import { readEvent } from "./read-event.js";
 import { Run, type RunControl } from "./run.js";
-import type { AgentEvent } from "./types.js";
 
 /** The connection between an {@link Agent} and its counterpart in wasm. */
 export class AgentBridge extends HandleBridge {
@@ -44,6 +45,6 @@ export class AgentBridge extends HandleBridge {
   /** Subscribes to the events after a cursor. */
   subscribe(after: number): EventFeed<AgentEvent> {
     this.refuseIfClosed();
-    return new EventFeed(this.wasm, () => this.handle.events(after), this.drivers);
+    return new EventFeed(this.wasm, () => this.handle.events(after), this.drivers, readEvent);
   }
 }

@@ -3,7 +3,7 @@
 import type { RunHandle } from "../core.js";
 import { ClosedError, type EmendError } from "../errors.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
-import type { AgentEvent } from "./types.js";
+import type { AgentEvent } from "./events.js";
 
 /**
  * The events of a session after a cursor, also between runs. A subscription neither delays a run nor drives it: a run
@@ -14,6 +14,7 @@ export class EventFeed<T = AgentEvent> implements AsyncIterableIterator<T, undef
   readonly #handle: RunHandle;
   readonly #task: number;
   readonly #drivers: Set<Driver>;
+  readonly #read: (text: string) => T;
   readonly #readers: {
     resolve(result: IteratorResult<T, undefined>): void;
     reject(error: EmendError): void;
@@ -24,9 +25,10 @@ export class EventFeed<T = AgentEvent> implements AsyncIterableIterator<T, undef
   #failure: EmendError | undefined;
 
   /** @internal */
-  constructor(wasm: WasmInstance, open: () => RunHandle, drivers: Set<Driver>) {
+  constructor(wasm: WasmInstance, open: () => RunHandle, drivers: Set<Driver>, read: (text: string) => T) {
     this.#wasm = wasm;
     this.#drivers = drivers;
+    this.#read = read;
     this.#handle = wasm.call(open);
     this.#task = wasm.call(() => this.#handle.id);
     drivers.add(this.#driver);
@@ -77,7 +79,7 @@ export class EventFeed<T = AgentEvent> implements AsyncIterableIterator<T, undef
   /** Returns the next event, `null` at the end, or `undefined` while there is none. */
   #poll(): T | null | undefined {
     const text = this.#wasm.call(() => this.#handle.poll());
-    return text === undefined ? undefined : text === "" ? null : (JSON.parse(text) as T);
+    return text === undefined ? undefined : text === "" ? null : this.#read(text);
   }
 
   /** Takes the events that the log still has. */

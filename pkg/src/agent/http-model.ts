@@ -120,7 +120,7 @@ function throughClient(
       });
       const sent = { ...request, model: request.model || model, provider: name };
       yield* opened.stream(
-        { ...sent, provider_options: { ...request.provider_options, ...providerOptions } },
+        { ...sent, providerOptions: { ...request.providerOptions, ...providerOptions } },
         { signal },
       );
     },

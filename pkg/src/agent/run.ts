@@ -6,7 +6,9 @@ import { makeError } from "../core-errors.js";
 import { AbortError, BusyError, ConflictError, type EmendError } from "../errors.js";
 import { glue } from "../wasm/core.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
-import type { AgentEvent, EventKind, RunResult } from "./types.js";
+import type { AgentEvent, EventKind } from "./events.js";
+import { readEvent } from "./read-event.js";
+import type { RunResult } from "./types.js";
 
 /**
  * Number of unread events from which on a delta is coalesced with the delta before it. No other event is coalesced or
@@ -54,7 +56,7 @@ export class Run implements AsyncIterable<AgentEvent> {
   readonly #outcome: RunResult = {
     text: "",
     reason: "error",
-    usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 },
+    usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
   };
   readonly #result: Promise<RunResult>;
   #settle!: { resolve: (result: RunResult) => void; reject: (error: EmendError) => void };
@@ -185,7 +187,7 @@ export class Run implements AsyncIterable<AgentEvent> {
         const text = this.#control.polling(this, () => this.#wasm.call(() => this.#handle!.poll()));
         if (text === undefined) return;
         if (text === "") this.#end();
-        else this.#take(JSON.parse(text) as AgentEvent);
+        else this.#take(readEvent(text));
         this.#deliver();
       }
     } catch (error) {

@@ -87,28 +87,28 @@ class RunSpans {
     const { kind, data, ts } = event;
     if (this.#run === undefined) this.#begin(event);
     if (kind === "TOOL_CALL_START") {
-      this.#start(data.call_id, `execute_tool ${data.tool_name}`, ts, {
+      this.#start(data.callId, `execute_tool ${data.toolName}`, ts, {
         "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": data.tool_name,
-        "gen_ai.tool.call.id": data.call_id,
+        "gen_ai.tool.name": data.toolName,
+        "gen_ai.tool.call.id": data.callId,
       });
     } else if (kind === "TOOL_CALL_END") {
-      this.#end(data.call_id, ts, data.ok ? undefined : (data.error_info?.code ?? "tool_error"));
+      this.#end(data.callId, ts, data.ok ? undefined : (data.errorInfo?.code ?? "tool_error"));
     } else if (kind === "SUBAGENT_START") {
-      this.#start(data.agent_id, "invoke_agent subagent", ts, {
+      this.#start(data.agentId, "invoke_agent subagent", ts, {
         "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.agent.id": data.agent_id,
+        "gen_ai.agent.id": data.agentId,
         "gen_ai.request.model": data.model,
       });
     } else if (kind === "SUBAGENT_END") {
-      this.#end(data.agent_id, ts, data.status === "failed" ? "subagent_failed" : undefined);
+      this.#end(data.agentId, ts, data.status === "failed" ? "subagent_failed" : undefined);
     } else if (kind === "ERROR") {
       this.#run?.setAttributes({ "error.type": data.code });
       this.#run?.setStatus(FAILED);
     } else if (kind === "PROCESSING_END") {
       this.#run?.setAttributes({
-        "gen_ai.usage.input_tokens": data.usage.input_tokens,
-        "gen_ai.usage.output_tokens": data.usage.output_tokens,
+        "gen_ai.usage.input_tokens": data.usage.inputTokens,
+        "gen_ai.usage.output_tokens": data.usage.outputTokens,
         "emend.end_reason": data.reason,
       });
       this.#endAll("aborted", ts);
@@ -123,7 +123,7 @@ class RunSpans {
     this.#endAll("closed");
   }
 
-  #begin({ session_id: session, ts }: AgentEvent): void {
+  #begin({ sessionId: session, ts }: AgentEvent): void {
     const attributes = {
       "gen_ai.operation.name": "invoke_agent",
       "gen_ai.agent.name": "emend",

@@ -1,108 +1,16 @@
-/** Public types of events, run results, reviews and files. */
+/** Public types of run results, reviews and files. */
 
 import type { EmendError } from "../errors.js";
-import type { ApprovalRequest } from "../host/types.js";
 import type { Usage } from "../sessions/types.js";
+import type { EndReason } from "./events.js";
+
+export type * from "./events.js";
 
 /** Result of {@link Agent.compact}: the size of the history, in tokens. */
 export interface Compaction {
-  tokens_before: number;
-  tokens_after: number;
+  tokensBefore: number;
+  tokensAfter: number;
 }
-
-/** Why a run ended. */
-export type EndReason = "natural" | "turn_limit" | "budget" | "awaiting_input" | "aborted" | "context_length" | "error";
-
-/** An error as events report it. */
-export interface ErrorInfo {
-  /** Stable code; see {@link ErrorCode}. */
-  code: string;
-  /** The problem and the next step. */
-  message: string;
-  /** Alternatives to try, best first. */
-  suggestions: string[];
-  /** Structured facts, e.g. the current content of a stale file. */
-  data?: unknown;
-}
-
-/** The `data` of each kind of event. */
-export interface EventData {
-  /** `model` is empty if a provider of your own has no `model`. */
-  SESSION_START: { model: string; provider: string; offline: boolean };
-  SESSION_END: { state: string };
-  USER_INPUT: { content: string };
-  ASSISTANT_TEXT_START: Record<string, never>;
-  ASSISTANT_TEXT_DELTA: { delta: string };
-  ASSISTANT_TEXT_END: { text: string; reasoning?: string };
-  REASONING_START: Record<string, never>;
-  REASONING_DELTA: { delta: string };
-  REASONING_END: { text: string };
-  TOOL_CALL_START: { call_id: string; tool_name: string; arguments: unknown };
-  /** A call waits for the user's decision. `APPROVAL_RESOLVED` follows. */
-  APPROVAL_REQUESTED: ApprovalRequest;
-  APPROVAL_RESOLVED: {
-    call_id: string;
-    decision: "allowed" | "allowed_always" | "denied" | "aborted";
-    reason?: string;
-  };
-  /** A running tool printed text. */
-  TOOL_CALL_OUTPUT_DELTA: { call_id: string; delta: string };
-  /** `output` is complete, or only its beginning if `output_cut` is set. The model sees it truncated. */
-  TOOL_CALL_END: {
-    call_id: string;
-    tool_name: string;
-    ok: boolean;
-    output: string;
-    /** Name of the document in the session's store that holds the complete output, if it is large. */
-    output_ref?: string;
-    output_cut?: boolean;
-    /** The tool's result as data, if it has any. Left out if `output_cut` is set. */
-    data?: unknown;
-    /** Message of the failure. */
-    error?: string;
-    /** Code, suggestions and data of the failure. */
-    error_info?: ErrorInfo;
-    /** Duration of this call alone, in milliseconds: the tool, and the wait for an approval. The model is not part of it. */
-    duration_ms: number;
-  };
-  FILE_CHANGED: { path: string; revision: number; pending_hunks: number };
-  CANVAS_LEASE: { path: string; state: "held" | "released" | "preempted" | "expired"; epoch: number };
-  SUBAGENT_START: { agent_id: string; task: string; model: string; working_dir?: string };
-  /**
-   * An event of a subagent's own session. Text deltas are omitted, and `FILE_CHANGED` is reported by the parent
-   * session.
-   */
-  SUBAGENT_EVENT: { agent_id: string; event: { [K in EventKind]: { kind: K; data: EventData[K] } }[EventKind] };
-  /** `output` is the subagent's last text, or the reason of its failure. */
-  SUBAGENT_END: { agent_id: string; status: "completed" | "failed"; output: string; turns_used: number };
-  STEERING_INJECTED: { content: string };
-  /** A message for the run that came too late for it. It is dropped; offer it for the next message. */
-  STEERING_RETURNED: { content: string };
-  TURN_LIMIT: { round: number; total_turns: number };
-  /** The run ends because `budget` is used up. */
-  BUDGET_EXCEEDED: { budget: "tokens" | "cost_usd" | "duration_ms" | "tool_calls"; limit: number; used: number };
-  LOOP_DETECTION: { message: string };
-  WARNING: { code: string; message: string };
-  ERROR: ErrorInfo;
-  PROCESSING_END: { reason: EndReason; usage: Usage };
-}
-
-/** Name of a kind of event. */
-export type EventKind = keyof EventData;
-
-/** One event of kind `K`. */
-export interface EventOf<K extends EventKind> {
-  /** Number of the event within the session, counted up by one. */
-  cursor: number;
-  /** Time of the event, in milliseconds since 1970. */
-  ts: number;
-  session_id: string;
-  kind: K;
-  data: EventData[K];
-}
-
-/** One event. `kind` determines the shape of `data`. Kinds may be added: ignore kinds that you do not know. */
-export type AgentEvent = { [K in EventKind]: EventOf<K> }[EventKind];
 
 /** Result of a run. */
 export interface RunResult {

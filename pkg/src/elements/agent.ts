@@ -86,9 +86,9 @@ export class EmendAgent extends AgentElement {
   /** Asks the user about a tool call. A bound function for the option `approve` of `Agent.create`. */
   readonly approve: Approve = (request) =>
     new Promise((resolve) => {
-      const card = approvalCard(request, (answer) => this.#approvals.get(request.call_id)?.(answer));
-      this.#approvals.set(request.call_id, (answer) => {
-        this.#approvals.delete(request.call_id);
+      const card = approvalCard(request, (answer) => this.#approvals.get(request.callId)?.(answer));
+      this.#approvals.set(request.callId, (answer) => {
+        this.#approvals.delete(request.callId);
         this.#remove(card);
         resolve(answer);
       });
@@ -159,7 +159,7 @@ export class EmendAgent extends AgentElement {
     const { kind, data } = event;
     if (kind === "USER_INPUT") this.#running(true);
     else if (kind === "PROCESSING_END") this.#running(false);
-    else if (kind === "APPROVAL_RESOLVED") this.#approvals.get(data.call_id)?.("deny");
+    else if (kind === "APPROVAL_RESOLVED") this.#approvals.get(data.callId)?.("deny");
     // The model did not get it: it stands before a newer draft.
     else if (kind === "STEERING_RETURNED") this.#returned(data.content);
     if (question !== undefined) {

@@ -12,7 +12,7 @@ export function approvalCard(request: ApprovalRequest, answer: (answer: Approval
   const detail = request.detail ?? {};
   const directory = detail["workingDir"];
   const place = typeof directory === "string" && directory !== "." ? ` in ${directory}` : "";
-  const card = newCard(`The agent wants to call ${request.tool_name}${place}.`);
+  const card = newCard(`The agent wants to call ${request.toolName}${place}.`);
   for (const name of TELLING) if (typeof detail[name] === "string") card.append(block(name, detail[name]));
   const rest = JSON.stringify(request.arguments, null, 2) ?? "";
   const all = make("details", "", make("summary", "", "All arguments"), block("All arguments", rest));
@@ -20,7 +20,7 @@ export function approvalCard(request: ApprovalRequest, answer: (answer: Approval
   all.open = card.querySelector("pre") === null;
   card.append(all);
   const button = (text: string, given: ApprovalAnswer): HTMLButtonElement =>
-    makeButton("choice", text, `${text}: ${revealed(request.tool_name)}`, () => answer(given));
+    makeButton("choice", text, `${text}: ${revealed(request.toolName)}`, () => answer(given));
   const scope = scopeOfAlways(detail);
   const buttons = [button("Allow", "allow"), button(`Always allow ${scope}`, "always"), button("Deny", "deny")];
   card.append(make("div", "choices", ...buttons));

@@ -86,16 +86,16 @@ export class Transcript {
         this.#reasoning = undefined;
         break;
       case "TOOL_CALL_START":
-        this.#call(data.call_id, data.tool_name, data.arguments);
+        this.#call(data.callId, data.toolName, data.arguments);
         break;
       case "TOOL_CALL_OUTPUT_DELTA":
-        this.#output(data.call_id, data.delta);
+        this.#output(data.callId, data.delta);
         break;
       case "TOOL_CALL_END":
         this.#ended(data);
         break;
       case "TURN_LIMIT":
-        this.#row("problem", "", `The limit of ${data.total_turns} responses is reached.`);
+        this.#row("problem", "", `The limit of ${data.totalTurns} responses is reached.`);
         break;
       case "BUDGET_EXCEEDED":
         this.#row("problem", "", `The limit of ${data.limit} for ${data.budget} is reached.`);
@@ -142,10 +142,10 @@ export class Transcript {
   #result(part: ContentPart): void {
     if (part.kind !== "tool_result") return;
     const output = typeof part.content === "string" ? part.content : JSON.stringify(part.content, null, 2);
-    this.#output(part.tool_call_id, output);
-    if (part.is_error) this.#failed(part.tool_call_id);
+    this.#output(part.toolCallId, output);
+    if (part.isError) this.#failed(part.toolCallId);
     // A call without a result still runs.
-    this.#calls.delete(part.tool_call_id);
+    this.#calls.delete(part.toolCallId);
   }
 
   #row(kind: "user" | "assistant" | "note" | "problem", speaker: string, content: string): Text {
@@ -183,13 +183,13 @@ export class Transcript {
     if (left > 0) output?.appendData(more.length > left ? `${revealed(more.slice(0, left))}…` : revealed(more));
   }
 
-  #ended({ call_id, ok, output, error, data }: EventData["TOOL_CALL_END"]): void {
-    const call = this.#calls.get(call_id);
+  #ended({ callId, ok, output, error, data }: EventData["TOOL_CALL_END"]): void {
+    const call = this.#calls.get(callId);
     if (call === undefined) return;
     call.output.data = "";
-    this.#output(call_id, ok ? output : (error ?? output));
-    if (!ok) this.#failed(call_id);
-    this.#calls.delete(call_id);
+    this.#output(callId, ok ? output : (error ?? output));
+    if (!ok) this.#failed(callId);
+    this.#calls.delete(callId);
     const { question, options } = Object(data) as { question?: unknown; options?: unknown };
     if (ok && typeof question === "string") {
       const choices = Array.isArray(options) ? options.filter((option) => typeof option === "string") : [];

@@ -1,7 +1,9 @@
 /** Connects the host's `approve` function to the core. */
 
+import { toCamel } from "../case.js";
 import { ConfigError } from "../errors.js";
 import { messageOf } from "../exceptions.js";
+import { APPROVAL_REQUEST } from "../names.js";
 import { toJson } from "../texts.js";
 import type { ApprovalAnswer, ApprovalRequest, Approve } from "./types.js";
 
@@ -13,7 +15,7 @@ export function approvalCallback(approve: unknown): ((request: string) => Promis
     // Runs after the core has returned: the caller's function may call the agent.
     await undefined;
     try {
-      return answerJson(await (approve as Approve)(JSON.parse(request) as ApprovalRequest));
+      return answerJson(await (approve as Approve)(toCamel<ApprovalRequest>(JSON.parse(request), APPROVAL_REQUEST)));
     } catch (thrown) {
       return deny(`asking failed: ${messageOf(thrown)}`);
     }

@@ -19,8 +19,8 @@ export interface AgentTool<Arguments = unknown> extends Tool<Arguments> {
 
 /** A tool call that waits for the user's decision. */
 export interface ApprovalRequest {
-  call_id: string;
-  tool_name: string;
+  callId: string;
+  toolName: string;
   arguments: unknown;
   /** The tool's preview of the call, e.g. a command or a diff; `null` if it has none. Fields may be added. */
   detail: Readonly<Record<string, unknown>> | null;

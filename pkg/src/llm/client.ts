@@ -3,9 +3,11 @@
 /** The client: requests to the models of several providers, and generation with tools. */
 
 import { callerFetch } from "../caller-fetch.js";
+import { type Names, toCamel } from "../case.js";
 import { ClosedError, ConfigError, NotInitializedError } from "../errors.js";
 import { messageOf } from "../exceptions.js";
 import type { ClientHandle } from "../llm-core.js";
+import { MESSAGE, REQUEST, STREAM_EVENT, TOOL_RESULT, USAGE } from "../names.js";
 import { toJson } from "../texts.js";
 import { invalid, optionsOf, requireOptions, requireRecord, settingsJson, shown } from "../validate.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
@@ -29,11 +31,16 @@ import type {
   TokenUsage,
   Tool,
   ToolCall,
-  ToolResult,
 } from "./types.js";
 
 /** Proves that the constructor is called by {@link Client.create}. */
 const CREATE = Symbol("create");
+
+/** The names of the options of a generation, as the module has them. */
+const GENERATION: Names = { request: REQUEST, messages: MESSAGE };
+
+/** The names of an item of a generation: an event of the model, a step, or the result. */
+const ITEM: Names = { ...STREAM_EVENT, tool_results: TOOL_RESULT, total_usage: USAGE };
 
 /** A client of one or more providers. It sends only the requests that you make. */
 export class Client {
@@ -106,11 +113,12 @@ export class Client {
   /** Returns a stream of the response. The request is sent when the stream is first read. */
   stream(request: Request, options: CallOptions = {}): AnswerStream<StreamEvent, Response> {
     const given = requireRecord("the request", request);
-    const json = settingsJson(Array.isArray(given.tools) ? { ...given, tools: given.tools.map(describedTool) } : given);
+    const described = Array.isArray(given.tools) ? { ...given, tools: given.tools.map(describedTool) } : given;
+    const json = settingsJson(described, REQUEST);
     let whole: Response | undefined;
     const reading: Reading<StreamEvent, Response> = {
       take: (item) => {
-        const event = item as StreamEvent;
+        const event = toCamel<StreamEvent>(item, STREAM_EVENT);
         if (event.type === "finish") whole = event.response;
         return event;
       },
@@ -131,16 +139,17 @@ export class Client {
   generateStream(options: GenerateOptions): AnswerStream<GenerateEvent, GenerateResult> {
     const { json, run, abort } = generation(options);
     const steps: Step[] = [];
-    let totalUsage: TokenUsage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+    let totalUsage: TokenUsage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
     const reading: Reading<GenerateEvent, GenerateResult> = {
-      take: (item) => {
+      take: (given) => {
+        const item = toCamel<GenerateEvent | { type: "result"; totalUsage: TokenUsage }>(given, ITEM);
         if (item.type === "result") {
-          totalUsage = (item as unknown as { total_usage: TokenUsage }).total_usage;
+          totalUsage = item.totalUsage;
           return undefined;
         }
-        if (item.type !== "step_finish") return item as GenerateEvent;
-        const { response, tool_results } = item as unknown as { response: Response; tool_results: ToolResult[] };
-        const step: Step = { response, toolResults: tool_results };
+        if (item.type !== "step_finish") return item;
+        const { response, toolResults } = item;
+        const step: Step = { response, toolResults };
         steps.push(step);
         return { type: "step_finish", ...step };
       },
@@ -236,16 +245,10 @@ function generation(options: GenerateOptions): { json: string; run: RunTool; abo
     parameters: toolParameters(name, parameters).json,
     active: execute !== undefined,
   }));
-  const json = settingsJson({
-    request,
-    prompt,
-    messages,
-    system,
-    tools: described,
-    maxToolRounds,
-    retry: policy,
-    timeout,
-  });
+  const json = settingsJson(
+    { request, prompt, messages, system, tools: described, maxToolRounds, retry: policy, timeout },
+    GENERATION,
+  );
   const abort = new AbortController();
   const run: RunTool = async (name, args, toolCallId) => {
     await undefined;

@@ -1,9 +1,14 @@
 /** Connects providers written in JavaScript to a wasm module. */
 
+import { type Names, toCamel, toSnake } from "../case.js";
 import { ConfigError, isEmendError } from "../errors.js";
 import { fieldOf, messageOf } from "../exceptions.js";
+import { REQUEST, STREAM_EVENT, USAGE } from "../names.js";
 import { endsInHalf, toJson } from "../texts.js";
 import type { CustomProvider, ProviderEvent, Request, ToolCall } from "./types.js";
+
+/** The names of an event of a provider, whose last event has no response. */
+const PROVIDER_EVENT: Names = { ...STREAM_EVENT, usage: USAGE };
 
 /**
  * An open response. Neither method runs the provider's code before it returns, because that code may call the module.
@@ -68,7 +73,7 @@ async function open(
   request: string,
   signal: AbortSignal,
 ): Promise<AsyncIterator<ProviderEvent>> {
-  const events = await provider.stream(JSON.parse(request) as Request, { signal });
+  const events = await provider.stream(toCamel<Request>(JSON.parse(request), REQUEST), { signal });
   if (typeof events?.[Symbol.asyncIterator] !== "function")
     throw new TypeError("`stream` must return an async iterable");
   return events[Symbol.asyncIterator]();
@@ -81,16 +86,16 @@ class EventEncoder {
 
   /** Returns the events to pass on: none if `event` completes no character. */
   take(event: unknown): string[] {
-    const { type, delta, tool_call: call } = Object(event) as { type?: unknown; delta?: unknown; tool_call?: ToolCall };
+    const { type, delta, toolCall: call } = Object(event) as { type?: unknown; delta?: unknown; toolCall?: ToolCall };
     // Parts of a call and the client's diagnostics: the module takes whole calls only.
     if (type === "tool_call_start" || type === "tool_call_delta" || type === "provider_event") return this.end();
     if (type === "tool_call_end" && call !== undefined) {
-      const { id, name, arguments: parsed, raw_arguments: raw } = Object(call) as ToolCall;
+      const { id, name, arguments: parsed, rawArguments: raw } = Object(call) as ToolCall;
       return [...this.end(), toJson({ type: "tool_call", id, name, arguments: raw ?? parsed }) ?? "null"];
     }
     // Invalid events are rejected in the module, which owns the event schema.
     if ((type !== "text_delta" && type !== "reasoning_delta") || typeof delta !== "string") {
-      return [...this.end(), toJson(event) ?? "null"];
+      return [...this.end(), toJson(toSnake(event, PROVIDER_EVENT)) ?? "null"];
     }
     const before = this.#half?.type === type ? [] : this.end();
     const whole = (this.#half?.delta ?? "") + delta;

@@ -1,8 +1,10 @@
 /** The wire formats without I/O, and the catalogue of models. */
 
 import { bytesOf } from "../bytes.js";
+import { toCamel } from "../case.js";
 import { EmendError as Base, type EmendError } from "../errors.js";
 import type { DecoderHandle } from "../llm-core.js";
+import { MODEL_INFO, REQUEST, STREAM_EVENT } from "../names.js";
 import { invalid, optionsOf, requireRecord, requireText, settingsJson } from "../validate.js";
 import { asError, type Failure, type WasmInstance } from "../wasm/instance.js";
 import { glue, llmModule } from "../wasm/llm.js";
@@ -69,7 +71,9 @@ export class Decoder {
 
   #read(work: () => string): { events: StreamEvent[]; error?: EmendError } {
     if (this.#finished) throw new Base("closed", "the response was decoded; call `decoder()` for the next one");
-    const { events, error } = JSON.parse(this.#wasm.call(work)) as { events: StreamEvent[]; error?: Failure };
+    const read = JSON.parse(this.#wasm.call(work)) as { events: unknown; error?: Failure };
+    const events = toCamel<StreamEvent[]>(read.events, STREAM_EVENT);
+    const { error } = read;
     return error === undefined ? { events } : { events, error: asError(error) };
   }
 }
@@ -89,7 +93,7 @@ export const formats: Formats = Object.freeze({
     const { stream = true } = optionsOf(options, ["stream"]);
     if (typeof stream !== "boolean") throw invalid("`stream` must be true or false");
     const settings = settingsJson(requireRecord("the provider", provider));
-    const json = settingsJson(requireRecord("the request", request));
+    const json = settingsJson(requireRecord("the request", request), REQUEST);
     return JSON.parse(llmModule.live().call(() => glue.encode(settings, json, stream))) as EncodedRequest;
   },
   decoder(api, options = {}) {
@@ -106,16 +110,17 @@ export const formats: Formats = Object.freeze({
   },
   models(provider) {
     const name = provider === undefined ? undefined : requireText("the provider", provider);
-    return JSON.parse(llmModule.live().call(() => glue.listModels(name))) as ModelInfo[];
+    return toCamel<ModelInfo[]>(JSON.parse(llmModule.live().call(() => glue.listModels(name))), MODEL_INFO);
   },
   modelInfo(id) {
     const name = requireText("the id", id);
-    return JSON.parse(llmModule.live().call(() => glue.modelInfo(name))) as ModelInfo | null;
+    return toCamel<ModelInfo | null>(JSON.parse(llmModule.live().call(() => glue.modelInfo(name))), MODEL_INFO);
   },
   latestModel(provider, capability) {
     const name = requireText("the provider", provider);
     const needed = capability === undefined ? undefined : requireText("the capability", capability);
-    return JSON.parse(llmModule.live().call(() => glue.latestModel(name, needed))) as ModelInfo | null;
+    const found: unknown = JSON.parse(llmModule.live().call(() => glue.latestModel(name, needed)));
+    return toCamel<ModelInfo | null>(found, MODEL_INFO);
   },
 } satisfies Formats);
 

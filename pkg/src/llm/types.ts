@@ -1,7 +1,4 @@
-/**
- * Public types of `emend/llm`. Messages, events and responses have snake_case keys: they are the same data in every
- * host of Emend. Options of JavaScript functions have camelCase keys.
- */
+/** Public types of `emend/llm`. */
 
 /** Role of a message. */
 export type Role = "system" | "user" | "assistant" | "tool" | "developer";
@@ -12,11 +9,11 @@ export interface MediaData {
   /** The bytes in base64. */
   data?: string | undefined;
   /** Media type, e.g. `image/png`. */
-  media_type?: string | undefined;
+  mediaType?: string | undefined;
   /** Images only. */
   detail?: "auto" | "low" | "high" | undefined;
   /** Documents only. */
-  file_name?: string | undefined;
+  fileName?: string | undefined;
 }
 
 /** A tool call that the model requests. */
@@ -26,19 +23,19 @@ export interface ToolCall {
   /** The parsed arguments, or the raw string if it is not valid JSON. */
   arguments: unknown;
   /** The arguments as received. */
-  raw_arguments?: string | undefined;
+  rawArguments?: string | undefined;
   /** Whether the arguments are free text instead of JSON. */
   custom?: boolean | undefined;
   /** Data of the provider, which must be sent back unchanged. */
-  provider_data?: unknown;
+  providerData?: unknown;
 }
 
 /** The result of a tool call. */
 export interface ToolResult {
-  tool_call_id: string;
+  toolCallId: string;
   name: string;
   content: unknown;
-  is_error: boolean;
+  isError: boolean;
   image?: MediaData | undefined;
 }
 
@@ -47,7 +44,7 @@ export interface ThinkingData {
   text: string;
   signature?: string | undefined;
   provider?: string | undefined;
-  provider_data?: unknown;
+  providerData?: unknown;
 }
 
 /** One part of a message. */
@@ -95,7 +92,7 @@ export interface ToolContext {
 }
 
 /** Whether the model must call a tool, and which one. */
-export type ToolChoice = { mode: "auto" | "none" | "required" } | { mode: "named"; tool_name: string };
+export type ToolChoice = { mode: "auto" | "none" | "required" } | { mode: "named"; toolName: string };
 
 /** A request to a model. */
 export interface Request {
@@ -105,34 +102,34 @@ export interface Request {
   /** Name of the provider. Default: the client's default provider. */
   provider?: string | undefined;
   tools?: ToolDefinition[] | undefined;
-  tool_choice?: ToolChoice | undefined;
-  response_format?:
+  toolChoice?: ToolChoice | undefined;
+  responseFormat?:
     | { type: "text" | "json" }
-    | { type: "json_schema"; json_schema: object; strict?: boolean | undefined }
+    | { type: "json_schema"; jsonSchema: object; strict?: boolean | undefined }
     | undefined;
   temperature?: number | undefined;
-  top_p?: number | undefined;
+  topP?: number | undefined;
   /** Maximum number of generated tokens. Default: the model's maximum. */
-  max_tokens?: number | undefined;
-  stop_sequences?: string[] | undefined;
+  maxTokens?: number | undefined;
+  stopSequences?: string[] | undefined;
   /** Reasoning effort: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. */
-  reasoning_effort?: string | undefined;
+  reasoningEffort?: string | undefined;
   metadata?: Record<string, string> | undefined;
   /** Options that only one provider knows, by the name of the provider. */
-  provider_options?: Record<string, unknown> | undefined;
+  providerOptions?: Record<string, unknown> | undefined;
 }
 
 /** Tokens spent, counted in the same way for every provider. */
 export interface TokenUsage {
   /** Tokens in the prompt, cached ones included. */
-  input_tokens: number;
+  inputTokens: number;
   /** Tokens generated, reasoning included. */
-  output_tokens: number;
+  outputTokens: number;
   /** Sum of input and output tokens. */
-  total_tokens: number;
-  reasoning_tokens?: number;
-  cache_read_tokens?: number;
-  cache_write_tokens?: number;
+  totalTokens: number;
+  reasoningTokens?: number;
+  cacheReadTokens?: number;
+  cacheWriteTokens?: number;
   /** The provider's own usage data. */
   raw?: unknown;
 }
@@ -146,30 +143,30 @@ export interface Response {
   model: string;
   provider: string;
   message: Message;
-  finish_reason: { reason: FinishKind; raw?: string };
+  finishReason: { reason: FinishKind; raw?: string };
   usage: TokenUsage;
   warnings?: { message: string; code?: string }[];
-  rate_limit?: {
-    requests_remaining?: number;
-    requests_limit?: number;
-    tokens_remaining?: number;
-    tokens_limit?: number;
-    reset_at?: string;
+  rateLimit?: {
+    requestsRemaining?: number;
+    requestsLimit?: number;
+    tokensRemaining?: number;
+    tokensLimit?: number;
+    resetAt?: string;
   };
 }
 
 /** One event of a streamed response. `finish` is the last one, unless the response fails. */
 export type StreamEvent =
   | { type: "stream_start"; id: string; model: string }
-  | { type: "text_start"; text_id: string }
-  | { type: "text_delta"; text_id: string; delta: string }
-  | { type: "text_end"; text_id: string }
+  | { type: "text_start"; textId: string }
+  | { type: "text_delta"; textId: string; delta: string }
+  | { type: "text_end"; textId: string }
   | { type: "reasoning_start" }
   | { type: "reasoning_delta"; delta: string }
   | { type: "reasoning_end" }
   | { type: "tool_call_start"; id: string; name: string }
   | { type: "tool_call_delta"; id: string; delta: string }
-  | { type: "tool_call_end"; tool_call: ToolCall }
+  | { type: "tool_call_end"; toolCall: ToolCall }
   | { type: "provider_event"; raw: unknown }
   | { type: "finish"; response: Response };
 
@@ -188,7 +185,7 @@ export type ProviderEvent =
   | {
       type: "finish";
       reason?: FinishKind | undefined;
-      usage?: (Partial<TokenUsage> & Pick<TokenUsage, "input_tokens" | "output_tokens">) | undefined;
+      usage?: (Partial<TokenUsage> & Pick<TokenUsage, "inputTokens" | "outputTokens">) | undefined;
     };
 
 /**
@@ -330,22 +327,22 @@ export interface EncodedRequest {
 export interface ModelInfo {
   id: string;
   provider: string;
-  display_name: string;
-  context_window: number;
-  max_output?: number;
-  supports_tools: boolean;
-  supports_vision: boolean;
-  supports_reasoning: boolean;
-  supports_sampling: boolean;
-  input_modalities: string[];
+  displayName: string;
+  contextWindow: number;
+  maxOutput?: number;
+  supportsTools: boolean;
+  supportsVision: boolean;
+  supportsReasoning: boolean;
+  supportsSampling: boolean;
+  inputModalities: string[];
   /** US dollars per million tokens. */
-  input_cost_per_million?: number;
-  output_cost_per_million?: number;
-  cache_read_cost_per_million?: number;
-  cache_write_cost_per_million?: number;
+  inputCostPerMillion?: number;
+  outputCostPerMillion?: number;
+  cacheReadCostPerMillion?: number;
+  cacheWriteCostPerMillion?: number;
   efforts: string[];
   /** Month, e.g. `2025-05`. */
-  knowledge_cutoff?: string;
+  knowledgeCutoff?: string;
   aliases: string[];
 }
 

@@ -90,7 +90,7 @@ function after(status: RunStatus, { kind, data }: AgentEvent): RunStatus {
     case "ASSISTANT_TEXT_END":
       return { ...status, text: data.text };
     case "TOOL_CALL_START":
-      return { ...status, tool: data.tool_name };
+      return { ...status, tool: data.toolName };
     case "TOOL_CALL_END":
       return { ...status, tool: undefined };
     default:

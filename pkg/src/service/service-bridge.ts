@@ -75,7 +75,7 @@ export class ServiceBridge extends HandleBridge {
   /** Returns the events of a scope after a number. */
   events(scope: string, after: number): EventFeed<Reading> {
     this.refuseIfClosed();
-    return new EventFeed<Reading>(this.wasm, () => this.#service.events(scope, after), this.drivers);
+    return new EventFeed<Reading>(this.wasm, () => this.#service.events(scope, after), this.drivers, JSON.parse);
   }
 
   /** Gives pending writes to the host's environment some seconds: a cancelled job may wait for one that hangs. */

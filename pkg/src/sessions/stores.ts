@@ -56,7 +56,7 @@ export async function listSessions(store: SessionStore): Promise<SessionSummary[
     // `undefined`: the session was removed after the names were listed.
     if (text !== undefined) summaries.push(summaryOf(id, text));
   }
-  return summaries.sort((a, b) => b.last_ms - a.last_ms || (a.id < b.id ? -1 : 1));
+  return summaries.sort((a, b) => b.lastMs - a.lastMs || (a.id < b.id ? -1 : 1));
 }
 
 /** Removes a session and its other documents. Returns whether the session existed. */
@@ -80,56 +80,63 @@ async function ask(store: SessionStore, operation: string, name: string): Promis
 function summaryOf(id: string, text: string): SessionSummary {
   const unreadable = (problem: string): SessionSummary => ({
     id,
-    began_ms: 0,
-    last_ms: 0,
+    beganMs: 0,
+    lastMs: 0,
     provider: "",
     model: "",
     title: "",
-    n_turns: 0,
+    nTurns: 0,
     problem,
   });
   const lines = text
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map(parsed);
-  const n_before = Math.max(
+  const nBefore = Math.max(
     0,
     lines.findIndex((line) => line !== undefined),
   );
-  const [header, ...records] = lines.slice(n_before);
+  const [header, ...records] = lines.slice(nBefore);
   if (header?.type !== "session")
     return unreadable("this document is not a saved session: it does not begin with a header");
   if (header.version !== VERSION)
     return unreadable(`this session was saved in version ${header.version} of the format`);
-  let turns: Turn[] = [];
-  let n_damaged = n_before;
+  let turns: SavedTurn[] = [];
+  let nDamaged = nBefore;
   for (const record of records) {
     if (record?.type === "turn" && Number.isInteger(record.index) && isTurn(record))
       turns.splice(record.index as number, Infinity, record);
     else if (record?.type === "history" && Array.isArray(record.turns) && record.turns.every(isTurn))
       turns = [...record.turns];
-    else n_damaged += 1;
+    else nDamaged += 1;
   }
-  const { at_ms: began_ms, provider, model, forked_from } = header as unknown as Header;
+  const { at_ms: beganMs, provider, model, forked_from: origin } = header as unknown as Header;
   const first = turns
     .find((turn) => turn.kind === "user")
     ?.message.content.map((part) => (part.kind === "text" ? part.text : ""))
     .join("");
   return {
     id,
-    began_ms,
-    last_ms: Math.max(began_ms, turns.at(-1)?.at_ms ?? 0),
+    beganMs,
+    lastMs: Math.max(beganMs, turns.at(-1)?.at_ms ?? 0),
     provider,
     model,
     title: first?.trimStart().split("\n")[0] ?? "",
-    n_turns: turns.length,
-    ...(forked_from && { forked_from }),
-    ...(n_damaged > 0 && { n_damaged }),
+    nTurns: turns.length,
+    ...(origin && { forkedFrom: { id: origin.id, nTurns: origin.n_turns } }),
+    ...(nDamaged > 0 && { nDamaged }),
   };
 }
 
-function isTurn(value: unknown): value is Turn {
-  return Array.isArray((Object(value) as Partial<Turn>).message?.content);
+function isTurn(value: unknown): value is SavedTurn {
+  return Array.isArray((Object(value) as Partial<SavedTurn>).message?.content);
+}
+
+/** The part of a saved history entry that a summary needs. */
+interface SavedTurn {
+  kind: Turn["kind"];
+  at_ms: number;
+  message: { content: { kind: string; text?: string }[] };
 }
 
 interface Header {

@@ -38,49 +38,49 @@ export interface AppendOptions {
 /** Tokens spent. */
 export interface Usage {
   /** Tokens in the prompts, cached ones included. */
-  input_tokens: number;
+  inputTokens: number;
   /** Tokens generated, reasoning included. */
-  output_tokens: number;
+  outputTokens: number;
   /** Sum of input and output tokens. */
-  total_tokens: number;
-  reasoning_tokens?: number;
-  cache_read_tokens?: number;
-  cache_write_tokens?: number;
+  totalTokens: number;
+  reasoningTokens?: number;
+  cacheReadTokens?: number;
+  cacheWriteTokens?: number;
 }
 
 /** One entry of the session's history. */
 export interface Turn {
   kind: "user" | "assistant" | "tool_results" | "system" | "steering" | "hidden";
   /** Time at which the entry was added, in milliseconds since 1970. */
-  at_ms: number;
+  atMs: number;
   /** The message as the model receives it. */
   message: Message;
   /** Tokens that the model response cost. */
   usage?: Usage;
   /** The provider's id of the model response. */
-  response_id?: string;
+  responseId?: string;
 }
 
 /** Summary of one saved session. */
 export interface SessionSummary {
   id: string;
   /** Time at which the session began, in milliseconds since 1970. */
-  began_ms: number;
+  beganMs: number;
   /** Time at which its last history entry was added, in milliseconds since 1970. */
-  last_ms: number;
+  lastMs: number;
   provider: string;
   model: string;
   /** First line of the user's first message. */
   title: string;
   /** Number of history entries. */
-  n_turns: number;
+  nTurns: number;
   /** The session that this one was forked from, and how many entries it took over. */
-  forked_from?: { id: string; n_turns: number };
+  forkedFrom?: { id: string; nTurns: number };
   /**
    * Number of lines of the document that cannot be read, e.g. because a crash cut one off. They are skipped, and a session
-   * that is resumed begins with the event `WARNING`, code `session_damaged`. Absent if there are none.
+   * that is resumed begins with the event `WARNING`, code `sessionDamaged`. Absent if there are none.
    */
-  n_damaged?: number;
+  nDamaged?: number;
   /** Why the session cannot be read. Absent if it can. */
   problem?: string;
 }

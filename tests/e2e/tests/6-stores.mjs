@@ -31,11 +31,11 @@ async function run([how, id, task]) {
 /** In a page: returns the saved sessions, most recently used first. */
 async function sessions() {
   const { Agent, indexedDbStore } = await import("emend");
-  return (await Agent.sessions(indexedDbStore())).map(({ id, title, n_turns, forked_from }) => ({
+  return (await Agent.sessions(indexedDbStore())).map(({ id, title, nTurns, forkedFrom }) => ({
     id,
     title,
-    n_turns,
-    from: forked_from?.id ?? null,
+    nTurns,
+    from: forkedFrom?.id ?? null,
   }));
 }
 
@@ -136,7 +136,7 @@ export const tests = {
 
       await open(page);
       const saved = await page.evaluate(sessions);
-      const shown = (one, from) => ({ id: one.id, title: "rename Price to Cost", n_turns: one.turns.length, from });
+      const shown = (one, from) => ({ id: one.id, title: "rename Price to Cost", nTurns: one.turns.length, from });
       const byId = (a, b) => (a.id < b.id ? -1 : 1);
       assert.deepEqual(saved.sort(byId), [shown(second, null), shown(fork, first.id)].sort(byId));
 
@@ -167,7 +167,7 @@ export const tests = {
       for (const tab of [page, other]) {
         const saved = await tab.evaluate(sessions);
         assert.deepEqual(
-          saved.map(({ id, n_turns }) => [id, n_turns]).sort(),
+          saved.map(({ id, nTurns }) => [id, nTurns]).sort(),
           [here, there].map(({ id, turns }) => [id, turns.length]).sort(),
         );
       }

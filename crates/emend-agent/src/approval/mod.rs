@@ -40,6 +40,7 @@ pub struct Target {
 
 /// A call that waits for approval; as JSON, the data of `APPROVAL_REQUESTED`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApprovalRequest {
     /// Id of the call.
     pub call_id: String,
@@ -84,6 +85,7 @@ pub struct Grant {
 
 /// The outcome of an approval request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// The call runs.

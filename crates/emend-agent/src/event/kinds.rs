@@ -12,6 +12,7 @@ use crate::environment::FilePath;
 
 /// One event; serialises to `{cursor, ts, session_id, kind, data}`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Event {
     /// Position in the session: starts at 1 and increases by 1 without gaps.
     pub cursor: u64,
@@ -26,6 +27,7 @@ pub struct Event {
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// The model gave its final answer.
@@ -46,6 +48,7 @@ pub enum EndReason {
 
 /// The state of a subagent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AgentStatus {
     /// The subagent is working.
@@ -70,6 +73,7 @@ impl AgentStatus {
 
 /// A part of the budget of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetKind {
     /// Tokens of requests and responses.
@@ -84,6 +88,7 @@ pub enum BudgetKind {
 
 /// A change of the canvas lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LeaseChange {
     /// The agent acquired the lease.
@@ -98,6 +103,7 @@ pub enum LeaseChange {
 
 /// A failure in events and results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErrorInfo {
     /// The stable code.
     pub code: &'static str,
@@ -189,11 +195,12 @@ fn json_weight(value: &Value) -> usize {
 
 /// The kind of an event, with its data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", content = "data", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum EventKind {
     /// The session started.
     SessionStart {
-        /// The model.
+        /// The model; empty if a provider of the host's own has no model.
         model: String,
         /// The provider.
         provider: String,
@@ -280,7 +287,7 @@ pub enum EventKind {
         tool_name: String,
         /// Whether the call succeeded.
         ok: bool,
-        /// The whole output, not truncated; only its beginning if `output_cut` is true.
+        /// The whole output, or only its beginning if `output_cut` is true. The model sees it truncated.
         output: String,
         /// Name of the whole output in the session's store, if it is large.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -303,6 +310,7 @@ pub enum EventKind {
     /// The visible text or the hunks of a file changed.
     FileChanged {
         /// Path of the file.
+        #[cfg_attr(feature = "openapi", schema(value_type = String))]
         path: FilePath,
         /// Workspace revision after the change.
         revision: u64,
@@ -312,6 +320,7 @@ pub enum EventKind {
     /// The canvas lease changed.
     CanvasLease {
         /// Path of the canvas.
+        #[cfg_attr(feature = "openapi", schema(value_type = String))]
         path: FilePath,
         /// The change.
         state: LeaseChange,
@@ -335,6 +344,7 @@ pub enum EventKind {
         /// Id of the subagent.
         agent_id: String,
         /// The event.
+        #[cfg_attr(feature = "openapi", schema(no_recursion))]
         event: Box<EventKind>,
     },
     /// A subagent finished its latest task.

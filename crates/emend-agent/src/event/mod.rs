@@ -6,6 +6,8 @@
 mod emitter;
 mod kinds;
 mod log;
+#[cfg(all(test, not(target_family = "wasm")))]
+mod samples;
 mod state;
 
 pub(crate) use emitter::Emitter;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 /// The kind of a history entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryEntryKind {
     /// A message of the user.
@@ -25,6 +26,7 @@ pub enum HistoryEntryKind {
 
 /// One entry of the history.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HistoryEntry {
     /// The kind.
     pub kind: HistoryEntryKind,

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ContentPart {
     /// Plain text.
@@ -57,6 +58,7 @@ impl ContentPart {
 
 /// An image, audio clip or document. Exactly one of `url` and `data` is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MediaData {
     /// The URL, or a local path that the host reads first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,6 +79,7 @@ pub struct MediaData {
 
 /// A tool call, as the model requested it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ToolCall {
     /// The provider's id, or a local id where the provider gives none.
     pub id: String,
@@ -114,6 +117,7 @@ pub(crate) fn is_local_id(id: &str) -> bool {
 
 /// The result of one tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ToolResult {
     /// The id of the call.
     pub tool_call_id: String,
@@ -130,6 +134,7 @@ pub struct ToolResult {
 
 /// Reasoning text, and the opaque data that lets the provider accept it back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ThinkingData {
     /// The text; may be empty while the signature is not.
     pub text: String,

@@ -8,6 +8,7 @@ use super::response::Response;
 
 /// One event of a response. `Finish` comes last, exactly once, unless the stream fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StreamEvent {
     /// The response began.

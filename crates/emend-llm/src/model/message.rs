@@ -7,6 +7,7 @@ use super::parts::Parts;
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Instructions of the application, usually first.
@@ -23,10 +24,12 @@ pub enum Role {
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Message {
     /// The author.
     pub role: Role,
     /// The parts in order. Copies of a message share them.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<super::ContentPart>))]
     pub content: Parts,
     /// Name of the author, for providers that take one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

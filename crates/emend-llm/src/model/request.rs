@@ -9,6 +9,7 @@ use super::message::Message;
 
 /// A tool that the model may call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ToolDefinition {
     /// Unique name: letters, digits, `_` and `-`, at most 64 characters.
     pub name: String,
@@ -20,6 +21,7 @@ pub struct ToolDefinition {
 
 /// Whether the model must call a tool, and which.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum ToolChoice {
     /// The model decides.
@@ -38,6 +40,7 @@ pub enum ToolChoice {
 
 /// The format of the response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ResponseFormat {
     /// Free text.
@@ -56,6 +59,7 @@ pub enum ResponseFormat {
 
 /// The input of [`Client::complete`](crate::Client::complete) and [`Client::stream`](crate::Client::stream).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Request {
     /// The provider's id of the model.

@@ -10,6 +10,7 @@ use super::message::Message;
 
 /// The reason why generation ended, the same for all providers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FinishKind {
     /// The model was done.
@@ -31,6 +32,7 @@ pub enum FinishKind {
 
 /// The reason why generation ended, and the provider's name for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FinishReason {
     /// The reason, the same for all providers.
     pub reason: FinishKind,
@@ -43,6 +45,7 @@ pub struct FinishReason {
 ///
 /// Serialises with the field `total_tokens`, their sum, which is ignored when it is read.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Usage {
     /// Tokens in the prompt, cached ones included.
@@ -110,6 +113,7 @@ impl Add for Usage {
 
 /// A problem that did not stop the call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Warning {
     /// Text for the user.
     pub message: String,
@@ -120,6 +124,7 @@ pub struct Warning {
 
 /// The rate limits that the provider reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct RateLimitInfo {
     /// Requests left in the current window.
@@ -141,6 +146,7 @@ pub struct RateLimitInfo {
 
 /// The complete response of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Response {
     /// The provider's id of the response.
     pub id: String,

@@ -9,6 +9,7 @@ use crate::session::core::Core;
 
 /// The result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Compaction {
     /// Estimated tokens before.
     pub tokens_before: u64,
