@@ -61,21 +61,6 @@ const RESPONSE: Names = {
   usage: USAGE,
 };
 export const STREAM_EVENT: Names = { text_id: 0, tool_call: TOOL_CALL, response: RESPONSE };
-export const MODEL_INFO: Names = {
-  cache_read_cost_per_million: 0,
-  cache_write_cost_per_million: 0,
-  context_window: 0,
-  display_name: 0,
-  input_cost_per_million: 0,
-  input_modalities: 0,
-  knowledge_cutoff: 0,
-  max_output: 0,
-  output_cost_per_million: 0,
-  supports_reasoning: 0,
-  supports_sampling: 0,
-  supports_tools: 0,
-  supports_vision: 0,
-};
 export const APPROVAL_REQUEST: Names = { call_id: 0, tool_name: 0 };
 
 /** Of an event, except for its data. */

@@ -1,4 +1,4 @@
-// Writes `pkg/src/agent/events.ts` and `pkg/src/names.ts` from docs/agent-types.json, the schemas of the core's types.
+// Writes `pkg/src/agent/events.ts`, `pkg/src/names.ts` and `pkg/src/llm/names.ts` from docs/agent-types.json, the schemas of the core's types.
 
 const BY_HAND = `Generated from docs/agent-types.json by \`UPDATE_EXPECT=1 node --test pkg/test/agent-types.test.mjs\`; do not edit this
  * file by hand.`;
@@ -150,7 +150,6 @@ const TABLES = {
   Request: "REQUEST",
   Response: "RESPONSE",
   StreamEvent: "STREAM_EVENT",
-  ModelInfo: "MODEL_INFO",
   ApprovalRequest: "APPROVAL_REQUEST",
 };
 
@@ -195,6 +194,20 @@ function tableText(names, named, own) {
   if (known !== undefined) return known[0];
   const rows = Object.entries(names).map(([name, inner]) => `${name}: ${inner === 0 ? 0 : tableText(inner, named)}`);
   return `{ ${rows.join(", ")} }`;
+}
+
+/** Returns the text of `llm/names.ts`: names that only `emend/llm` needs, which loads them with its own modules. */
+export function modelNames(schemas) {
+  return `/**
+ * The names of the fields of a model's catalogue entry.
+ *
+ * ${BY_HAND}
+ */
+
+import type { Names } from "../case.js";
+
+export const MODEL_INFO: Names = ${tableText(namesOf(schemas.ModelInfo, schemas), [])};
+`;
 }
 
 /** Returns the text of `names.ts`. */

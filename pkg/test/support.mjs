@@ -19,6 +19,14 @@ export function npmOptions() {
   return [...new Set(names.filter((name) => name !== undefined))].sort();
 }
 
+/** Returns one event of each kind with every field, as the core writes them. A test of the core writes the file. */
+export function eventSamples() {
+  const lines = readFileSync(new URL("agent-events.jsonl", import.meta.url), "utf8")
+    .trim()
+    .split("\n");
+  return lines.map((line) => JSON.parse(line));
+}
+
 /** Reads a run to its end. */
 export async function collect(run) {
   const events = [];

@@ -120,7 +120,7 @@ const WORKING: ChatState = { ...EMPTY_CHAT, running: true };
 /** Returns the state after `event`. Kinds of events that are not shown do not change the state. */
 export function reduce(state: ChatState, event: AgentEvent): ChatState {
   // Cursors restart with each session, and a change of the model starts a session.
-  const id = `${event.session_id}-${event.cursor}`;
+  const id = `${event.sessionId}-${event.cursor}`;
   switch (event.kind) {
     case "SESSION_START":
       return { ...state, offline: event.data.offline };
@@ -147,7 +147,7 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
     case "REASONING_END":
       return closeText(state, "reasoning", event.data.text);
     case "TOOL_CALL_START": {
-      const { call_id: callId, tool_name: name, arguments: given } = event.data;
+      const { callId, toolName: name, arguments: given } = event.data;
       const entry: ToolEntry = {
         kind: "tool",
         id,
@@ -162,23 +162,23 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
       return { ...state, entries: [...settle(state.entries), entry], activity: `Running ${name}…` };
     }
     case "TOOL_CALL_OUTPUT_DELTA":
-      return changeTool(state, event.data.call_id, (tool) => ({ ...tool, output: tool.output + event.data.delta }));
+      return changeTool(state, event.data.callId, (tool) => ({ ...tool, output: tool.output + event.data.delta }));
     case "APPROVAL_REQUESTED":
       return askApproval(state, id, event.data);
     case "APPROVAL_RESOLVED":
-      return resolveApproval(state, event.data.call_id, event.data.decision);
+      return resolveApproval(state, event.data.callId, event.data.decision);
     case "SUBAGENT_START": {
-      const { agent_id: agentId, task } = event.data;
+      const { agentId, task } = event.data;
       const entry: AgentEntry = { kind: "agent", id, agentId, task, status: "running", state: WORKING, output: "" };
       return { ...state, entries: [...settle(state.entries), entry] };
     }
     case "SUBAGENT_EVENT": {
-      const { agent_id: agentId, event: inner } = event.data;
-      const whole = { ...event, session_id: agentId, ...inner } as AgentEvent;
+      const { agentId, event: inner } = event.data;
+      const whole = { ...event, sessionId: agentId, ...inner } as AgentEvent;
       return changeAgent(state, agentId, (agent) => ({ ...agent, state: reduce(agent.state, whole) }));
     }
     case "SUBAGENT_END": {
-      const { agent_id: agentId, status, output } = event.data;
+      const { agentId, status, output } = event.data;
       return changeAgent(state, agentId, (agent) => ({ ...agent, status, output, state: stopRun(agent.state) }));
     }
     case "BUDGET_EXCEEDED":
@@ -241,7 +241,7 @@ function changeAgent(state: ChatState, agentId: string, change: (agent: AgentEnt
 type Asked = Extract<AgentEvent, { kind: "APPROVAL_REQUESTED" }>["data"];
 
 function askApproval(state: ChatState, id: string, asked: Asked): ChatState {
-  const { call_id: callId, tool_name: name, arguments: given, detail } = asked;
+  const { callId, toolName: name, arguments: given, detail } = asked;
   const entry: ApprovalEntry = { kind: "approval", id, callId, name, arguments: given, detail, decision: null };
   return { ...state, entries: [...settle(state.entries), entry], activity: "Waiting for your decision" };
 }
@@ -396,15 +396,15 @@ function recordChange(state: ChatState, path: string): ChatState {
 type ToolEnd = Extract<AgentEvent, { kind: "TOOL_CALL_END" }>["data"];
 
 function endTool(entries: readonly Entry[], end: ToolEnd): readonly Entry[] {
-  const index = entries.findLastIndex((entry) => entry.kind === "tool" && entry.callId === end.call_id);
+  const index = entries.findLastIndex((entry) => entry.kind === "tool" && entry.callId === end.callId);
   const entry = entries[index];
   if (entry?.kind !== "tool") return entries;
   return entries.with(index, {
     ...entry,
     status: end.ok ? "ok" : "failed",
     output: typeof end.output === "string" ? end.output : JSON.stringify(end.output, null, 2),
-    failure: end.error_info ?? null,
-    duration: end.duration_ms,
+    failure: end.errorInfo ?? null,
+    duration: end.durationMs,
   });
 }
 

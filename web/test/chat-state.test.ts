@@ -9,14 +9,14 @@ type Plain = { [K in AgentEvent["kind"]]: readonly [K, Extract<AgentEvent, { kin
 function play(...script: readonly Plain[]): ChatState {
   return script.reduce<ChatState>(
     (state, [kind, data], index) =>
-      reduce(state, { cursor: index + 1, ts: 0, session_id: "s", kind, data } as AgentEvent),
+      reduce(state, { cursor: index + 1, ts: 0, sessionId: "s", kind, data } as AgentEvent),
     EMPTY_CHAT,
   );
 }
 
-const USAGE = { input_tokens: 3, output_tokens: 4, total_tokens: 7 };
+const USAGE = { inputTokens: 3, outputTokens: 4, totalTokens: 7 };
 const ASK: Plain = ["USER_INPUT", { content: "rename a to b" }];
-const CALL: Plain = ["TOOL_CALL_START", { call_id: "c1", tool_name: "grep", arguments: { pattern: "a" } }];
+const CALL: Plain = ["TOOL_CALL_START", { callId: "c1", toolName: "grep", arguments: { pattern: "a" } }];
 const END: Plain = ["PROCESSING_END", { reason: "natural", usage: USAGE }];
 
 test("streamed text grows in one entry and ends with the whole text", () => {
@@ -39,13 +39,13 @@ test("a tool call ends with its output, or with its failure and what to do", () 
   const done = play(ASK, CALL, [
     "TOOL_CALL_END",
     {
-      call_id: "c1",
-      tool_name: "grep",
+      callId: "c1",
+      toolName: "grep",
       ok: false,
       output: "x",
       error: failure.message,
-      error_info: failure,
-      duration_ms: 7,
+      errorInfo: failure,
+      durationMs: 7,
     },
   ]);
   const entry = done.entries.at(-1);
@@ -69,7 +69,7 @@ test("the end of a run ends everything that was active", () => {
 test("the line under an answer counts the tool calls of this run only", () => {
   const first = play(ASK, CALL, END);
   const second = [ASK, END].reduce((state, [kind, data], index) => {
-    return reduce(state, { cursor: 50 + index, ts: 0, session_id: "s", kind, data } as AgentEvent);
+    return reduce(state, { cursor: 50 + index, ts: 0, sessionId: "s", kind, data } as AgentEvent);
   }, first);
   assert.deepEqual(
     second.entries.flatMap((entry) => (entry.kind === "end" ? [entry.toolCalls] : [])),
@@ -100,7 +100,7 @@ test("the offline model's tokens are not counted", () => {
 
 test("entries of two sessions are told apart", () => {
   const first = play(ASK);
-  const second = reduce(first, { ...event("USER_INPUT", { content: "again" }), session_id: "t", cursor: 1 });
+  const second = reduce(first, { ...event("USER_INPUT", { content: "again" }), sessionId: "t", cursor: 1 });
   assert.equal(new Set(second.entries.map((entry) => entry.id)).size, 2);
 });
 
@@ -118,7 +118,7 @@ test("a run's lease on a file is one entry, which shows the latest state", () =>
 
 test("a lease says whether its file was changed in the run, or only read", () => {
   const lease: Plain = ["CANVAS_LEASE", { path: "a.md", state: "held", epoch: 2 }];
-  const change = (path: string): Plain => ["FILE_CHANGED", { path, revision: 1, pending_hunks: 1 }];
+  const change = (path: string): Plain => ["FILE_CHANGED", { path, revision: 1, pendingHunks: 1 }];
   const changed = (state: ChatState) =>
     state.entries.flatMap((entry) => (entry.kind === "lease" ? [entry.changed] : []));
   assert.deepEqual(changed(play(ASK, lease, change("b.md"))), [false]);
@@ -144,18 +144,18 @@ test("a lease that is reported while text streams does not split the text", () =
 
 test("events of other kinds change nothing", () => {
   const state = play(ASK);
-  assert.equal(reduce(state, event("FILE_CHANGED", { path: "a", revision: 1, pending_hunks: 1 })), state);
+  assert.equal(reduce(state, event("FILE_CHANGED", { path: "a", revision: 1, pendingHunks: 1 })), state);
 });
 
 function event<K extends AgentEvent["kind"]>(kind: K, data: Extract<AgentEvent, { kind: K }>["data"]): AgentEvent {
-  return { cursor: 99, ts: 0, session_id: "s", kind, data } as unknown as AgentEvent;
+  return { cursor: 99, ts: 0, sessionId: "s", kind, data } as unknown as AgentEvent;
 }
 
 test("an approval waits until it is decided, and the end of a run withdraws it", () => {
-  const asked = event("APPROVAL_REQUESTED", { call_id: "c", tool_name: "Bash", arguments: {}, detail: null });
+  const asked = event("APPROVAL_REQUESTED", { callId: "c", toolName: "Bash", arguments: {}, detail: null });
   const open = reduce(EMPTY_CHAT, asked);
   assert.equal(open.activity, "Waiting for your decision");
-  const decided = reduce(open, event("APPROVAL_RESOLVED", { call_id: "c", decision: "allowed" }));
+  const decided = reduce(open, event("APPROVAL_RESOLVED", { callId: "c", decision: "allowed" }));
   assert.deepEqual(
     decided.entries.map((entry) => entry.kind === "approval" && entry.decision),
     ["allowed"],
@@ -169,10 +169,10 @@ test("an approval waits until it is decided, and the end of a run withdraws it",
 
 test("a subagent has a state of its own, and a branch takes over the first tasks", () => {
   let state = reduce(EMPTY_CHAT, event("USER_INPUT", { content: "one" }));
-  state = reduce(state, event("SUBAGENT_START", { agent_id: "a", task: "count", model: "m" }));
-  const inner = { kind: "TOOL_CALL_START", data: { call_id: "t", tool_name: "Glob", arguments: {} } } as const;
-  state = reduce(state, event("SUBAGENT_EVENT", { agent_id: "a", event: inner }));
-  state = reduce(state, event("SUBAGENT_END", { agent_id: "a", status: "completed", output: "7", turns_used: 1 }));
+  state = reduce(state, event("SUBAGENT_START", { agentId: "a", task: "count", model: "m" }));
+  const inner = { kind: "TOOL_CALL_START", data: { callId: "t", toolName: "Glob", arguments: {} } } as const;
+  state = reduce(state, event("SUBAGENT_EVENT", { agentId: "a", event: inner }));
+  state = reduce(state, event("SUBAGENT_END", { agentId: "a", status: "completed", output: "7", turnsUsed: 1 }));
   const agent = state.entries[1];
   assert.ok(agent?.kind === "agent");
   assert.equal(agent.status, "completed");

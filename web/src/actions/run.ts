@@ -290,7 +290,7 @@ listenToEvents(receiveBatch);
 async function priceRun(model: string): Promise<void> {
   const end = chat.value.entries.at(-1);
   if (end?.kind !== "end" || end.usage === null) return;
-  const { input_tokens: input, output_tokens: output } = end.usage;
+  const { inputTokens: input, outputTokens: output } = end.usage;
   if (input + output === 0) return;
   const cost = await shared.cost(model, input, output).catch(() => null);
   if (cost !== null) costs.value = new Map([...costs.value, [end.id, cost]]);
@@ -339,7 +339,7 @@ function follow(event: AgentEvent): void {
   }
   if (event.kind === "CANVAS_LEASE") announceLease(event.data.path);
   if (event.kind === "APPROVAL_REQUESTED") {
-    spokenUrgent.value = `The assistant asks whether it may use ${event.data.tool_name}.`;
+    spokenUrgent.value = `The assistant asks whether it may use ${event.data.toolName}.`;
     callUser(spokenUrgent.value);
   }
 }

@@ -8,7 +8,7 @@ export class Approvals {
   readonly #early = new Map<string, ApprovalAnswer>();
 
   /** Waits for the answer to a call. */
-  readonly ask = ({ call_id: call }: ApprovalRequest): Promise<ApprovalAnswer> => {
+  readonly ask = ({ callId: call }: ApprovalRequest): Promise<ApprovalAnswer> => {
     const early = this.#early.get(call);
     this.#early.delete(call);
     if (early !== undefined) return Promise.resolve(early);

@@ -4,6 +4,6 @@
 export async function costOf(model: string, input: number, output: number): Promise<number | null> {
   const { load } = await import("emend/llm");
   const found = (await load()).modelInfo(model);
-  if (found?.input_cost_per_million === undefined || found.output_cost_per_million === undefined) return null;
-  return (input * found.input_cost_per_million + output * found.output_cost_per_million) / 1_000_000;
+  if (found?.inputCostPerMillion === undefined || found.outputCostPerMillion === undefined) return null;
+  return (input * found.inputCostPerMillion + output * found.outputCostPerMillion) / 1_000_000;
 }

@@ -232,8 +232,8 @@ export class RemoteCore extends RemoteSessions implements Own {
 
   /** Lets the page read the list of files again. */
   #noteFiles(): void {
-    const data = { path: "", revision: 0, pending_hunks: 0 };
-    this.#waiting.push({ cursor: 0, ts: Date.now(), session_id: this.session, kind: "FILE_CHANGED", data });
+    const data = { path: "", revision: 0, pendingHunks: 0 };
+    this.#waiting.push({ cursor: 0, ts: Date.now(), sessionId: this.session, kind: "FILE_CHANGED", data });
   }
 
   /**

@@ -81,7 +81,7 @@ class Messages {
     if (!this.#isRunning) return;
     const reasons: Partial<Record<JobRecord["status"], string>> = { failed: "error", cancelled: "aborted" };
     const reason = (this.#job && reasons[this.#job.status]) ?? "natural";
-    const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+    const usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
     this.#push("PROCESSING_END", { reason, usage });
     this.#isRunning = false;
   }
@@ -107,21 +107,21 @@ class Messages {
     } else if (role === "tool") {
       // The results are in the order of the calls: `id: done, id: failed`.
       const failed = text.split(", ").map((result) => result.endsWith(": failed"));
-      for (const [index, call_id] of this.#calls.splice(0).entries()) {
-        this.#push("TOOL_CALL_END", { call_id, ok: failed[index] !== true, output: "", duration_ms: 0 });
+      for (const [index, callId] of this.#calls.splice(0).entries()) {
+        this.#push("TOOL_CALL_END", { callId, ok: failed[index] !== true, output: "", durationMs: 0 });
       }
     }
   }
 
   #call(name: string): string {
-    const call_id = `message-${this.events.length}`;
-    this.#push("TOOL_CALL_START", { call_id, tool_name: name, arguments: {} });
-    return call_id;
+    const callId = `message-${this.events.length}`;
+    this.#push("TOOL_CALL_START", { callId, toolName: name, arguments: {} });
+    return callId;
   }
 
   #push(kind: AgentEvent["kind"], data: Record<string, unknown>): void {
     // Below the cursors of events, which begin at 1.
     const cursor = -1 - this.events.length;
-    this.events.push({ cursor, ts: this.#at, session_id: this.#session, kind, data } as AgentEvent);
+    this.events.push({ cursor, ts: this.#at, sessionId: this.#session, kind, data } as AgentEvent);
   }
 }

@@ -5,25 +5,29 @@ import type { ServiceEvent } from "emend/service-client";
 type Kind = AgentEvent["kind"];
 type Data = Record<string, unknown>;
 
-const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+/** Returns the tokens of a job, which the service counts under other names. */
+function usageOf(given: unknown): Usage {
+  const { input_tokens = 0, output_tokens = 0, total_tokens = 0 } = Object(given) as Partial<Record<string, number>>;
+  return { inputTokens: input_tokens, outputTokens: output_tokens, totalTokens: total_tokens };
+}
 
 /** Returns the events of a session for one event of the service. Kinds that the page does not show give none. */
 export function translated(event: ServiceEvent): readonly AgentEvent[] {
   return pairs(event.type, event.data).map(([kind, data]) => {
-    const { cursor, ts, session_id } = event;
-    return { cursor, ts: Date.parse(ts), session_id, kind, data } as AgentEvent;
+    const { cursor, ts, session_id: sessionId } = event;
+    return { cursor, ts: Date.parse(ts), sessionId, kind, data } as AgentEvent;
   });
 }
 
 /** Returns the call that asks the question of an event, for a page that has not received the call itself. */
-export function eventsOfQuestion({ cursor, ts, session_id, data }: ServiceEvent): readonly AgentEvent[] {
-  const call = { call_id: text(data.question_id), tool_name: "ask_user" };
-  const ended = { ...call, ok: true, output: "", duration_ms: 0 };
+export function eventsOfQuestion({ cursor, ts, session_id: sessionId, data }: ServiceEvent): readonly AgentEvent[] {
+  const call = { callId: text(data.question_id), toolName: "ask_user" };
+  const ended = { ...call, ok: true, output: "", durationMs: 0 };
   const events: readonly (readonly [Kind, Data])[] = [
     ["TOOL_CALL_START", { ...call, arguments: data }],
     ["TOOL_CALL_END", ended],
   ];
-  return events.map(([kind, each]) => ({ cursor, ts: Date.parse(ts), session_id, kind, data: each }) as AgentEvent);
+  return events.map(([kind, each]) => ({ cursor, ts: Date.parse(ts), sessionId, kind, data: each }) as AgentEvent);
 }
 
 /** Whether the job of this event has ended, or waits for the user. */
@@ -33,7 +37,7 @@ export function endsJob(type: string): boolean {
 
 function pairs(type: string, data: Data): readonly (readonly [Kind, Data])[] {
   const one = (kind: Kind, fields: Data = {}): readonly (readonly [Kind, Data])[] => [[kind, fields]];
-  const end = (reason: string) => one("PROCESSING_END", { reason, usage: data.usage ?? NO_USAGE });
+  const end = (reason: string) => one("PROCESSING_END", { reason, usage: usageOf(data.usage) });
   switch (type) {
     case "job.started":
       return one("USER_INPUT", { content: text(data.instruction) });
@@ -65,7 +69,7 @@ function pairs(type: string, data: Data): readonly (readonly [Kind, Data])[] {
       return one("FILE_CHANGED", {
         path: text(data.file_path),
         revision: data.revision,
-        pending_hunks: data.pending_hunks,
+        pendingHunks: data.pending_hunks,
       });
     case "canvas.lease":
       return one("CANVAS_LEASE", { path: text(data.file_path), state: data.state, epoch: data.epoch });
@@ -84,7 +88,7 @@ function pairs(type: string, data: Data): readonly (readonly [Kind, Data])[] {
 }
 
 function ofTool(type: string, data: Data): readonly (readonly [Kind, Data])[] {
-  const call = { call_id: text(data.tool_call_id), tool_name: text(data.tool) };
+  const call = { callId: text(data.tool_call_id), toolName: text(data.tool) };
   switch (type) {
     case "tool.call.requested":
       return [["TOOL_CALL_START", { ...call, arguments: data.arguments }]];
@@ -92,22 +96,22 @@ function ofTool(type: string, data: Data): readonly (readonly [Kind, Data])[] {
       return [["TOOL_CALL_OUTPUT_DELTA", { ...call, delta: text(data.delta) }]];
     case "tool.call.completed": {
       const failure = data.error ?? undefined;
-      const ended = { ok: data.ok === true, output: text(data.output), duration_ms: data.duration_ms ?? 0 };
+      const ended = { ok: data.ok === true, output: text(data.output), durationMs: data.duration_ms ?? 0 };
       return [
-        ["TOOL_CALL_END", { ...call, ...ended, ...(failure !== undefined && { error_info: failureOf(failure) }) }],
+        ["TOOL_CALL_END", { ...call, ...ended, ...(failure !== undefined && { errorInfo: failureOf(failure) }) }],
       ];
     }
     case "approval.requested":
       return [["APPROVAL_REQUESTED", { ...call, arguments: data.arguments, detail: data.detail ?? null }]];
     case "approval.resolved":
-      return [["APPROVAL_RESOLVED", { call_id: call.call_id, decision: data.decision, reason: data.reason }]];
+      return [["APPROVAL_RESOLVED", { callId: call.callId, decision: data.decision, reason: data.reason }]];
     case "subagent.started":
-      return [["SUBAGENT_START", data]];
+      return [["SUBAGENT_START", { agentId: data.agent_id, task: data.task, model: data.model }]];
     case "subagent.completed":
-      return [["SUBAGENT_END", data]];
+      return [["SUBAGENT_END", { agentId: data.agent_id, status: data.status, output: data.output }]];
     case "subagent.event":
       return pairs(text(data.type), (data.data ?? {}) as Data).map(([kind, inner]) => {
-        return ["SUBAGENT_EVENT", { agent_id: data.agent_id, event: { kind, data: inner } }] as const;
+        return ["SUBAGENT_EVENT", { agentId: data.agent_id, event: { kind, data: inner } }] as const;
       });
     default:
       return [];

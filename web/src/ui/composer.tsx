@@ -199,7 +199,7 @@ function Spent({ running }: { running: boolean }) {
   let [tokens, cost] = [joined?.spent.tokens ?? 0, joined?.spent.costUsd ?? 0];
   for (const entry of joined === null ? chat.value.entries : []) {
     if (entry.kind !== "end") continue;
-    tokens += (entry.usage?.input_tokens ?? 0) + (entry.usage?.output_tokens ?? 0);
+    tokens += (entry.usage?.inputTokens ?? 0) + (entry.usage?.outputTokens ?? 0);
     cost += costs.value.get(entry.id) ?? 0;
   }
   if (tokens === 0) return <span class="faint composer-hint">Enter sends the message.</span>;

@@ -186,7 +186,7 @@ function End({ entry }: { entry: EndEntry }) {
     const failed = entry.failedCalls > 0 ? `, ${entry.failedCalls.toLocaleString("en")} failed` : "";
     parts.push(plural(entry.toolCalls, "tool call") + failed);
   }
-  const { input_tokens: input, output_tokens: output } = entry.usage ?? { input_tokens: 0, output_tokens: 0 };
+  const { inputTokens: input, outputTokens: output } = entry.usage ?? { inputTokens: 0, outputTokens: 0 };
   if (input + output > 0) {
     parts.push(
       `${plural(input + output, "token")}: ${input.toLocaleString("en")} in, ${output.toLocaleString("en")} out`,

@@ -73,7 +73,7 @@ export function TimelineDialog() {
       </p>
       <ol class="timeline" aria-label="Events">
         {found.slice(-SHOWN_MAX).map((each) => (
-          <Row key={`${each.event.session_id} ${each.event.cursor}`} item={each} />
+          <Row key={`${each.event.sessionId} ${each.event.cursor}`} item={each} />
         ))}
       </ol>
       <div class="modal-foot">
