@@ -23,8 +23,14 @@ export function toSnake(value: unknown, names: Names): unknown {
   return renameFields(value, names, false);
 }
 
-/** The names of tables in camelCase, because a stream has thousands of events. */
-const CAMEL: Record<string, string> = {};
+/** The names of tables and their names in camelCase, because a stream has thousands of events. */
+const CAMEL = new Map<string, string>();
+
+function camelOfTable(name: string): string {
+  const known = CAMEL.get(name) ?? camelName(name);
+  CAMEL.set(name, known);
+  return known;
+}
 
 function renameFields(value: unknown, names: Names, isCore: boolean): unknown {
   if (Array.isArray(value)) return value.map((item) => renameFields(item, names, isCore));
@@ -37,7 +43,7 @@ function renameFields(value: unknown, names: Names, isCore: boolean): unknown {
     const item = (value as Record<string, unknown>)[name];
     const inner = Object.hasOwn(names, known) ? names[known] : undefined;
     if (inner === undefined) out[name] = item;
-    else out[isCore ? (CAMEL[name] ??= camelName(name)) : known] = inner === 0 ? item : renameFields(item, inner, isCore);
+    else out[isCore ? camelOfTable(name) : known] = inner === 0 ? item : renameFields(item, inner, isCore);
   }
   return out;
 }
