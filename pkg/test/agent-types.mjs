@@ -1,4 +1,4 @@
-// Writes `pkg/src/agent/events.ts`, `pkg/src/names.ts` and `pkg/src/llm/names.ts` from docs/agent-types.json, the schemas of the core's types.
+// Writes `pkg/src/agent/events.ts`, `pkg/src/names.ts` and `pkg/src/model-names.ts` from docs/agent-types.json, the schemas of the core's types.
 
 const BY_HAND = `Generated from docs/agent-types.json by \`UPDATE_EXPECT=1 node --test pkg/test/agent-types.test.mjs\`; do not edit this
  * file by hand.`;
@@ -196,7 +196,7 @@ function tableText(names, named, own) {
   return `{ ${rows.join(", ")} }`;
 }
 
-/** Returns the text of `llm/names.ts`: names that only `emend/llm` needs, which loads them with its own modules. */
+/** Returns the text of `model-names.ts`: names that only `emend/llm` needs, which loads them with its own modules. */
 export function modelNames(schemas) {
   return `/**
  * The names of the fields of a model's catalogue entry.
@@ -204,7 +204,7 @@ export function modelNames(schemas) {
  * ${BY_HAND}
  */
 
-import type { Names } from "../case.js";
+import type { Names } from "./case.js";
 
 export const MODEL_INFO: Names = ${tableText(namesOf(schemas.ModelInfo, schemas), [])};
 `;

@@ -31,7 +31,7 @@ const source = (file) => join(repository(), "pkg/src", file);
 for (const [file, write] of [
   ["agent/events.ts", events],
   ["names.ts", names],
-  ["llm/names.ts", modelNames],
+  ["model-names.ts", modelNames],
 ]) {
   test(`${file} is the text of the generator`, { skip }, async () => {
     const expected = write(schemas);

@@ -4,11 +4,11 @@ import { bytesOf } from "../bytes.js";
 import { toCamel } from "../case.js";
 import { EmendError as Base, type EmendError } from "../errors.js";
 import type { DecoderHandle } from "../llm-core.js";
+import { MODEL_INFO } from "../model-names.js";
 import { REQUEST, STREAM_EVENT } from "../names.js";
 import { invalid, optionsOf, requireRecord, requireText, settingsJson } from "../validate.js";
 import { asError, type Failure, type WasmInstance } from "../wasm/instance.js";
 import { glue, llmModule } from "../wasm/llm.js";
-import { MODEL_INFO } from "./names.js";
 import type { EncodedRequest, HttpProvider, LlmProblem, ModelInfo, Request, StreamEvent } from "./types.js";
 
 /** The headers of a response, as names and values. */

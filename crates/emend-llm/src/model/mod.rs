@@ -1,6 +1,6 @@
 //! The unified data model: messages, tools, requests, responses and stream events.
 //!
-//! Every type is plain data that serialises to the JSON a JavaScript caller sees. The adapters translate it to the wire
+//! Every type is plain data that serialises to JSON. JavaScript callers see the same fields in camelCase. The adapters translate it to the wire
 //! formats of the providers.
 
 mod content;

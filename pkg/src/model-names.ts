@@ -5,7 +5,7 @@
  * file by hand.
  */
 
-import type { Names } from "../case.js";
+import type { Names } from "./case.js";
 
 export const MODEL_INFO: Names = {
   cache_read_cost_per_million: 0,
