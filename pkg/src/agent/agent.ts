@@ -41,8 +41,7 @@ import {
   selectModel,
   settingsForCore,
 } from "./settings.js";
-import { telemetryOf, traceRun } from "./telemetry.js";
-import type { Telemetry } from "./telemetry-types.js";
+import type { Tracing } from "./telemetry.js";
 import type { Compaction, Review } from "./types.js";
 
 type DecisionKind = Extract<AgentChange, { kind: "decision" }>["action"];
@@ -72,7 +71,7 @@ export class Agent {
   /** Sends the requests of models. */
   readonly #send: NonNullable<AgentOptions["fetch"]>;
   readonly #protection: Protection;
-  readonly #telemetry: Telemetry | undefined;
+  readonly #tracing: Tracing | undefined;
   #run: Run | undefined;
 
   private constructor(
@@ -83,7 +82,7 @@ export class Agent {
     open: Opener | undefined,
     send: NonNullable<AgentOptions["fetch"]>,
     protection: Protection,
-    telemetry: Telemetry | undefined,
+    tracing: Tracing | undefined,
   ) {
     if (create !== CREATE) {
       throw new NotInitializedError("not_initialized", "create an agent with `await Agent.create(options)`");
@@ -94,7 +93,7 @@ export class Agent {
     this.#open = open;
     this.#send = send;
     this.#protection = protection;
-    this.#telemetry = telemetry;
+    this.#tracing = tracing;
     this.#changes = new Changes((after) => bridge.subscribe(after));
     this.files = new Files(bridge, (change) => this.#changes.tell(change));
     this.canvas = new Canvas(bridge);
@@ -108,9 +107,9 @@ export class Agent {
    */
   static async create(options: AgentOptions = {}): Promise<Agent> {
     const { telemetry: given, ...checked } = checkedOptions(options);
-    const telemetry = telemetryOf(given);
+    const tracing = given === undefined ? undefined : (await import("./telemetry.js")).tracingOf(given);
     const selected = selectModel(checked.model ?? DEFAULT_MODEL, senderOf(checked));
-    const prepared = prepare(checked, selected);
+    const prepared = await prepare(checked, selected);
     const { tools, settings, host, link, send, protection } = prepared;
     const { wasm, create } = await prepared.open(CORE);
     const bridge = withOwnNames(OWN_OPTIONS, () => new AgentBridge(wasm, create, host, link));
@@ -120,7 +119,7 @@ export class Agent {
       bridge.close();
       throw error;
     }
-    return new Agent(CREATE, bridge, tools, settings, selected.open, send, protection, telemetry);
+    return new Agent(CREATE, bridge, tools, settings, selected.open, send, protection, tracing);
   }
 
   /**
@@ -229,14 +228,14 @@ export class Agent {
     const task = requireText("the task", text);
     const { signal } = optionsOf(options, ["signal"]);
     const follow = (after: number): EventFeed => this.#bridge.subscribe(after);
-    const feed = this.#telemetry && follow(newestCursor(follow));
+    const feed = this.#tracing && follow(newestCursor(follow));
     try {
       this.#run = this.#bridge.startRun(task, signal);
     } catch (error) {
       void feed?.return();
       throw error;
     }
-    if (this.#telemetry && feed) traceRun(this.#telemetry, feed, this.#settings.model);
+    if (feed) this.#tracing?.(feed, this.#settings.model);
     return this.#run;
   }
 

@@ -57,12 +57,12 @@ export function senderOf(options: AgentOptions): NonNullable<AgentOptions["fetch
 }
 
 /** Checks the options. They have passed `checkedOptions`. */
-export function prepare(options: AgentOptions, selected: SelectedModel): Prepared {
+export async function prepare(options: AgentOptions, selected: SelectedModel): Promise<Prepared> {
   const { files = {}, environment, quota, fetch: given, store, model, tools, approve, shell, ...rest } = options;
   const send = senderOf(options);
   const source = files instanceof Files ? files : undefined;
   const contents = source === undefined ? initialContents(files as FilesIn) : [];
-  const host = environment === undefined ? undefined : hostFilesOf(environment, options);
+  const host = environment === undefined ? undefined : await hostFilesOf(environment, options);
   const settings = { ...rest, ...quotaSettings(quota), model: selected.settings, tools: CustomTools.describe(tools) };
   const protection = { asks: approve !== undefined, savesTo: rest.mode === "direct" ? host : undefined };
   const json = settingsForCore(settings, protection);

@@ -7,7 +7,7 @@
 import { bytesOf } from "../bytes.js";
 import { ConfigError } from "../errors.js";
 import type { FilesIn } from "../files/types.js";
-import { HostFiles } from "../host/environment.js";
+import type { HostFiles } from "../host/environment.js";
 import type { ExecutionEnvironment } from "../host/environment-types.js";
 import { openerOf, providerSettings } from "../llm/custom-provider.js";
 import { checkHttp } from "../llm/http-settings.js";
@@ -107,15 +107,19 @@ export function refuseInternalNames(options: object): void {
   }
 }
 
-/** Wraps a host's environment, and rejects options that contradict it. */
-export function hostFilesOf(environment: ExecutionEnvironment, { files, quota, shell, mode }: AgentOptions): HostFiles {
+/** Wraps a host's environment, and rejects options that contradict it. Few agents have one, so its code is loaded here. */
+export async function hostFilesOf(
+  environment: ExecutionEnvironment,
+  { files, quota, shell, mode }: AgentOptions,
+): Promise<HostFiles> {
   const refuse = (why: string): never => {
     throw new ConfigError("configuration", why);
   };
   if (files !== undefined) refuse("give `files` or an `environment`, not both");
   if (quota !== undefined) refuse("`quota` applies to `files` only; limit the environment itself");
   if (shell) refuse("`shell` applies to `files` only; give the environment an `exec` method");
-  const host = new HostFiles(environment);
+  const { HostFiles: Host } = await import("../host/environment.js");
+  const host = new Host(environment);
   if (host.has("exec") && mode !== "direct") {
     refuse('the environment\'s `exec` needs `mode: "direct"`: its commands cannot see pending edits');
   }

@@ -13,12 +13,14 @@ import type { AgentEvent } from "./types.js";
 /** The status of a span that failed. */
 const FAILED = { code: 2 };
 
-/** Checks the option. */
-export function telemetryOf(given: unknown): Telemetry | undefined {
-  if (given === undefined) return undefined;
+/** Follows a run that is about to start. */
+export type Tracing = (feed: EventFeed, model: unknown) => void;
+
+/** Checks the option, and returns the function that makes spans of runs. */
+export function tracingOf(given: unknown): Tracing {
   const { trace, context } = Object(given) as Partial<Telemetry>;
   const fits = [trace?.getTracer, trace?.setSpan, context?.active].every((each) => typeof each === "function");
-  if (fits) return given as Telemetry;
+  if (fits) return (feed, model) => traceRun(given as Telemetry, feed, model);
   throw new ConfigError(
     "configuration",
     "`telemetry` must be the module `@opentelemetry/api`: it needs `trace` and `context`",
@@ -26,7 +28,7 @@ export function telemetryOf(given: unknown): Telemetry | undefined {
 }
 
 /** Follows a run that is about to start. The span that is active now becomes the parent of its span. */
-export function traceRun(telemetry: Telemetry, feed: EventFeed, model: unknown): void {
+function traceRun(telemetry: Telemetry, feed: EventFeed, model: unknown): void {
   const spans = quiet(() => new RunSpans(telemetry, modelAttributes(model)));
   if (spans === undefined) void feed.return();
   else void follow(spans, feed);

@@ -126,7 +126,7 @@ export class Service {
  * @throws {EmendError} with code `load_failed` if the module cannot be loaded.
  */
 export async function createService(options: ServiceOptions = {}): Promise<Service> {
-  const { agent, json, opener } = prepareService(options);
+  const { agent, json, opener } = await prepareService(options);
   if (options.wasm !== undefined) await serviceModule.load({ wasm: options.wasm });
   const { wasm, create } = await agent.open(MODULE);
   const createHandle = (handle: InstanceType<typeof glue.AgentHandle>) =>

@@ -19,7 +19,7 @@ export interface PreparedService {
 const DEFAULT_MODEL: ModelOptions = { provider: "offline" };
 
 /** Checks options. No module is loaded yet. */
-export function prepareService(options: ServiceOptions): PreparedService {
+export async function prepareService(options: ServiceOptions): Promise<PreparedService> {
   const {
     models = {},
     limits,
@@ -49,7 +49,7 @@ export function prepareService(options: ServiceOptions): PreparedService {
   // Commands of a host's environment are refused per session: they need a mode without pending edits.
   const agentOptions = rest.environment === undefined ? rest : { ...rest, mode: "direct" as const };
   return {
-    agent: prepare(agentOptions as AgentOptions, selectModel(DEFAULT_MODEL, send)),
+    agent: await prepare(agentOptions as AgentOptions, selectModel(DEFAULT_MODEL, send)),
     json,
     opener: (name) => selected.get(name)?.open,
   };
