@@ -27,17 +27,78 @@ function serviceWorker(): Plugin {
   };
 }
 
+/**
+ * Gives `@codemirror/commands` the functions for languages late: their code is not needed for plain text
+ * (`src/editor/late-language.ts`).
+ */
+function lateLanguage(): Plugin {
+  const late = fileURLToPath(new URL("src/editor/late-language.ts", import.meta.url));
+  return {
+    name: "late-language",
+    enforce: "pre",
+    resolveId(source, importer) {
+      const isUsed = source === "@codemirror/language" || source === "@lezer/common";
+      return isUsed && importer?.includes("/@codemirror/commands/") ? late : null;
+    },
+  };
+}
+
+/** What the chunking function can ask about modules. */
+interface Modules {
+  getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null;
+}
+
+/** The packages whose functions late modules use. An unused import of them is left out, but is still in the graph. */
+const LATE = /@codemirror\/language|@lezer\//;
+
+/** Returns whether a module comes with `root`, which imports it directly or through others. */
+function comesWith(root: string): (id: string, modules: Modules) => boolean {
+  const found = new Set<string>();
+  const queue = [fileURLToPath(new URL(root, import.meta.url))];
+  return (id, modules) => {
+    // The graph is complete when the first module is asked for.
+    for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+      if (found.has(next) || LATE.test(next)) continue;
+      found.add(next);
+      queue.push(...(modules.getModuleInfo(next)?.importedIds ?? []));
+    }
+    return found.has(id);
+  };
+}
+
+/** Returns a chunk with all modules that come with `root`. The same text in more chunks is larger after compression. */
+function chunk(name: string, root: string, priority: number) {
+  const isPart = comesWith(root);
+  return { name: (id: string, modules: Modules) => (isPart(id, modules) ? name : null), priority };
+}
+
 export default defineConfig({
   // Relative URLs, so that the built page works under any path of a static host.
   base: "./",
-  plugins: [serviceWorker()],
+  plugins: [lateLanguage(), serviceWorker()],
+  // The development server would bundle its imports otherwise.
+  optimizeDeps: { exclude: ["@codemirror/commands"] },
   resolve: {
     alias: [
       { find: /^emend$/, replacement: fileURLToPath(new URL("../pkg/dist/index.js", import.meta.url)) },
       { find: /^emend\/(.+)$/, replacement: `${fileURLToPath(new URL("../pkg/dist/", import.meta.url))}$1.js` },
     ],
   },
-  build: { target: "es2022", modulePreload: { polyfill: false }, chunkSizeWarningLimit: 700 },
+  build: {
+    target: "es2022",
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 700,
+    rolldownOptions: {
+      // The packages do not say so, and would be loaded for nothing.
+      output: {
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [chunk("page", "src/main.tsx", 2), chunk("editor", "src/editor/controller.ts", 1)],
+        },
+      },
+      treeshake: { moduleSideEffects: [{ test: /\/@lezer\//, sideEffects: false }] },
+    },
+  },
   // Several chunks, so that the worker loads archives and the offline model only when it needs them.
   worker: { format: "es" },
   server: { fs: { allow: [".."] } },

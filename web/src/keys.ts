@@ -8,28 +8,11 @@
  */
 
 import { signal } from "@preact/signals";
+import { ACTIONS, type Action, type Letters, USUAL_LETTERS } from "./letters.js";
 
 export const isMac = /mac|iphone|ipad/i.test(globalThis.navigator?.platform ?? "");
 
 type Pressed = Pick<KeyboardEvent, "altKey" | "ctrlKey" | "metaKey" | "shiftKey" | "key" | "code">;
-
-/** The actions whose letter users can change, by their usual letter. */
-export const ACTIONS = {
-  j: "Next change",
-  k: "Previous change",
-  y: "Accept",
-  n: "Reject",
-  u: "Undo the last decision",
-  c: "Add the selected lines to the message",
-  r: "Switch between review and editor",
-};
-
-export type Action = keyof typeof ACTIONS;
-
-/** The letter of each action. */
-export type Letters = Readonly<Record<Action, string>>;
-
-export const USUAL_LETTERS: Letters = { j: "j", k: "k", y: "y", n: "n", u: "u", c: "c", r: "r" };
 
 export const letters = signal(USUAL_LETTERS);
 

@@ -5,7 +5,7 @@
  * passed to the engine only.
  */
 import type { AgentOptions } from "emend";
-import { type Action, type Letters, USUAL_LETTERS } from "./keys.js";
+import { type Action, type Letters, USUAL_LETTERS } from "./letters.js";
 
 /** The model that an agent uses. */
 type Model = NonNullable<AgentOptions["model"]>;

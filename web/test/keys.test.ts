@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { altLetter, keyName, letters, meantBy, rebound, USUAL_LETTERS } from "../src/keys.js";
+import { altLetter, keyName, letters, meantBy, rebound } from "../src/keys.js";
+import { USUAL_LETTERS } from "../src/letters.js";
 import { reveal } from "../src/reveal.js";
 
 test("Alt with a letter is recognized where it types another character", () => {

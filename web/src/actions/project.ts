@@ -7,7 +7,6 @@ import {
   enterEngine,
   joinEngine,
   type ProjectInfo,
-  preloadOffline,
   restoreEngine,
   shared,
   startEngine,
@@ -176,7 +175,6 @@ function draftsId(): string {
 /** Shows an engine's project instead of the one before. */
 function show(engine: Engine, shown: typeof project.value): void {
   setEngine(engine);
-  if (settings.value.provider === "offline" && !shown.remote) preloadOffline();
   editor.reset();
   resetState();
   forgetWritten();

@@ -21,7 +21,6 @@ import { pendingHunks } from "../hunk-text.js";
 import { DEFAULT_OPTIONS, modelOf, type Options, type Settings } from "../settings.js";
 import { Approvals } from "./approvals.js";
 import { moveFiles, readingOf, removable } from "./file-tools.js";
-import { opsBefore } from "./history.js";
 import {
   type Decision,
   Journal,
@@ -51,7 +50,6 @@ import type {
   WrittenById,
 } from "./protocol.js";
 import { Recorder } from "./recorder.js";
-import { replay } from "./replay.js";
 import { ReviewChanges, sumOf } from "./review-changes.js";
 import { RunList } from "./run-list.js";
 import { SavedTexts } from "./saved-texts.js";
@@ -169,6 +167,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     await this.#start(files, { provider: "offline" }, { ...DEFAULT_OPTIONS, shell }, store);
     this.#replaying = true;
     try {
+      const { replay } = await import("./replay.js");
       // A return to before a task goes on in another agent, which has a recorder of its own.
       return await replay(ops, this, { repeat: (...given) => this.#recorder.repeat(...given) });
     } finally {
@@ -473,6 +472,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
   async #past(run: number, ops: readonly Op[]): Promise<Core> {
     if (ops.length === 0) throw new Error("this browser keeps no record of the project");
     const core = new Core(async () => undefined);
+    const { opsBefore } = await import("./history.js");
     await core.#rebuild(this.#opened, opsBefore(ops, run), this.#options, this.#store);
     return core;
   }

@@ -1,7 +1,5 @@
 /** The syntax colours of lines outside of the editor. */
-import { LanguageSupport } from "@codemirror/language";
-import { classHighlighter, highlightTree } from "@lezer/highlight";
-import { loadLanguage } from "./languages.js";
+import { loadSupport } from "./languages.js";
 
 /** A coloured part of a line, with the classes of its colour. */
 export interface Coloured {
@@ -15,8 +13,9 @@ export type Colourer = (lines: readonly string[]) => readonly (readonly Coloured
 
 /** Loads the colours of a file's language. Returns null if it has none. */
 export async function loadColourer(path: string): Promise<Colourer | null> {
-  const support = await loadLanguage(path);
-  if (!(support instanceof LanguageSupport)) return null;
+  const support = await loadSupport(path);
+  if (!support) return null;
+  const { classHighlighter, highlightTree } = await import("./syntax.js");
   const { parser } = support.language;
   return (lines) => {
     const text = lines.join("");

@@ -5,8 +5,7 @@
  * The actions of keys and buttons are passed in as hooks.
  */
 import { defaultKeymap } from "@codemirror/commands";
-import { bracketMatching, indentOnInput } from "@codemirror/language";
-import { Compartment, EditorState, Prec, type StateEffect, type Transaction } from "@codemirror/state";
+import { Compartment, EditorState, type Extension, Prec, type StateEffect, type Transaction } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -19,10 +18,11 @@ import {
 import type { Hunk } from "../engine.js";
 import { altLetter } from "../keys.js";
 import { adoptEditorStyles } from "./adopted-styles.js";
+import { bracketsLater } from "./brackets.js";
 import { fromEngine, OpenDocument } from "./document.js";
-import { loadFind } from "./find.js";
+import { findLater } from "./find.js";
 import { hunkAtCursor, hunkDisplay, neighbourHunk, type PlacedHunk, placedHunks, setHunks } from "./hunks.js";
-import { loadLanguage } from "./languages.js";
+import { loadLanguage, loadSyntax } from "./languages.js";
 import { theme } from "./theme.js";
 
 /** Position of the cursor, for the status bar. */
@@ -73,7 +73,6 @@ export type Decision = "accept" | "reject";
 
 interface OpenFile {
   readonly document: OpenDocument;
-  readonly language: Compartment;
   state: EditorState;
   scroll: StateEffect<unknown> | null;
 }
@@ -345,17 +344,21 @@ export class EditorController {
   #create(path: string, raw: string): OpenFile {
     const language = new Compartment();
     const document = new OpenDocument(path, raw);
-    const state = EditorState.create({ doc: document.initial, extensions: this.#extensions(path, language) });
-    const file: OpenFile = { document, language, state, scroll: null };
-    void Promise.all([loadFind(), loadLanguage(path)]).then((extensions) => {
-      const effects = language.reconfigure(extensions);
+    const use = (loaded: Extension | null): void => {
+      if (loaded === null) return;
+      const effects = language.reconfigure(loaded);
       if (this.#shown === file && this.#view) this.#view.dispatch({ effects });
       else file.state = file.state.update({ effects }).state;
-    }, this.#hooks.failed);
+    };
+    const brackets = bracketsLater(() => void loadSyntax().then(use, this.#hooks.failed));
+    const extensions = this.#extensions(path, language.of(brackets));
+    const state = EditorState.create({ doc: document.initial, extensions });
+    const file: OpenFile = { document, state, scroll: null };
+    void loadLanguage(path).then(use, this.#hooks.failed);
     return file;
   }
 
-  #extensions(path: string, language: Compartment) {
+  #extensions(path: string, language: Extension) {
     return [
       Prec.highest(
         EditorView.domEventHandlers({
@@ -370,8 +373,7 @@ export class EditorController {
       highlightActiveLineGutter(),
       highlightSpecialChars(),
       drawSelection(),
-      indentOnInput(),
-      bracketMatching(),
+      language,
       EditorState.allowMultipleSelections.of(true),
       EditorView.lineWrapping,
       EditorView.contentAttributes.of({
@@ -383,7 +385,7 @@ export class EditorController {
         accept: (id) => this.#hooks.decide(id, "accept"),
         reject: (id) => this.#hooks.decide(id, "reject"),
       }),
-      language.of([]),
+      findLater(this.#hooks.failed),
       theme,
     ];
   }

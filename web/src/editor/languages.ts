@@ -1,7 +1,8 @@
 /** Chooses the syntax highlighter of a file by its name. A highlighter is loaded when it is first needed. */
+import type { LanguageSupport } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
 
-type Loader = () => Promise<Extension>;
+type Loader = () => Promise<LanguageSupport>;
 
 const markdown: Loader = async () => {
   const { markdown, markdownLanguage } = await import("@codemirror/lang-markdown");
@@ -40,9 +41,21 @@ function languageOf(path: string): { readonly name: string; readonly load: Loade
   return Object.hasOwn(LANGUAGES, ending) ? LANGUAGES[ending] : undefined;
 }
 
-/** Returns the highlighter for `path`, or an empty extension if there is none. */
-export async function loadLanguage(path: string): Promise<Extension> {
-  return (await languageOf(path)?.load()) ?? [];
+/** Returns the parser of the language of `path`, or null if it has none. */
+export async function loadSupport(path: string): Promise<LanguageSupport | null> {
+  return (await languageOf(path)?.load()) ?? null;
+}
+
+/** Returns the editor extension for the language of `path`, or null if it has none. */
+export async function loadLanguage(path: string): Promise<Extension | null> {
+  if (!languageOf(path)) return null;
+  const [support, syntax] = await Promise.all([loadSupport(path), loadSyntax()]);
+  return [support ?? [], syntax];
+}
+
+/** Returns the part of the extension that plain text can have, too. */
+export async function loadSyntax(): Promise<Extension> {
+  return (await import("./syntax.js")).syntax;
 }
 
 /** Returns the name of the language of `path`, for the status bar. */

@@ -1,9 +1,7 @@
 /** The editor's theme. All colours are CSS variables of the page, so one theme serves light and dark. */
-import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { EditorView } from "@codemirror/view";
-import { tags as t } from "@lezer/highlight";
 
-const look = EditorView.theme({
+export const theme = EditorView.theme({
   "&": { height: "100%", color: "var(--text)", backgroundColor: "var(--surface)", fontSize: "13px" },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6" },
@@ -47,25 +45,3 @@ const look = EditorView.theme({
     fontSize: "12px",
   },
 });
-
-const syntax = HighlightStyle.define([
-  { tag: [t.keyword, t.modifier, t.operatorKeyword, t.controlKeyword], color: "var(--syn-keyword)" },
-  { tag: [t.string, t.special(t.string), t.regexp], color: "var(--syn-string)" },
-  { tag: [t.number, t.bool, t.null, t.atom], color: "var(--syn-number)" },
-  { tag: [t.comment, t.lineComment, t.blockComment], color: "var(--syn-comment)", fontStyle: "italic" },
-  {
-    tag: [t.function(t.variableName), t.function(t.definition(t.variableName)), t.macroName],
-    color: "var(--syn-function)",
-  },
-  { tag: [t.typeName, t.className, t.namespace, t.tagName], color: "var(--syn-type)" },
-  { tag: [t.propertyName, t.attributeName, t.labelName], color: "var(--syn-property)" },
-  { tag: [t.heading, t.heading1, t.heading2, t.heading3], color: "var(--syn-heading)", fontWeight: "650" },
-  { tag: [t.link, t.url], color: "var(--accent)" },
-  { tag: t.monospace, color: "var(--syn-string)" },
-  { tag: t.emphasis, fontStyle: "italic" },
-  { tag: t.strong, fontWeight: "650" },
-  { tag: t.strikethrough, textDecoration: "line-through" },
-  { tag: [t.processingInstruction, t.contentSeparator, t.meta, t.punctuation], color: "var(--muted)" },
-]);
-
-export const theme = [look, syntaxHighlighting(syntax)];

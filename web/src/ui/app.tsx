@@ -1,6 +1,6 @@
 /** The whole page: its three panes, toasts, dialogs, and the keys that work everywhere. */
 import { effect } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { takeOver } from "../actions/edit.js";
 import { dropKept, hasUnsettled, keepTyped, openDrop } from "../actions/project.js";
 import { readLease } from "../actions/refresh.js";
@@ -31,13 +31,33 @@ import { ChatPane } from "./chat-pane.js";
 import { EditorPane } from "./editor-pane.js";
 import { FilesPane } from "./files-pane.js";
 import { focusNear, nextPane, switchView } from "./focus.js";
+import { holdKeys } from "./held-keys.js";
 import { later } from "./later.js";
 import { LinkNote } from "./link-note.js";
 import { PaneBar, shownPane } from "./pane-bar.js";
 import { StartView } from "./start-view.js";
 import { TopBar } from "./top-bar.js";
 
-const Dialogs = later(async () => (await import("./dialogs.js")).Dialogs);
+const Dialogs = later(async () => (await import("./dialogs.js")).Dialogs, {
+  failed: () => {
+    const open = dialog.value;
+    dialog.value = null;
+    if (open && "answer" in open) open.answer(null);
+  },
+});
+
+/** The open dialog. Keys that are typed before its code is loaded wait for it. */
+function OpenDialog() {
+  const isOpen = dialog.value !== null;
+  useLayoutEffect(() => {
+    if (isOpen && !Dialogs.isLoaded) holdKeys(() => dialog.value === null || isDialogShown());
+  }, [isOpen]);
+  return isOpen ? <Dialogs /> : null;
+}
+
+function isDialogShown(): boolean {
+  return document.querySelector("dialog[open]") !== null;
+}
 
 export function App() {
   useEffect(listen, []);
@@ -83,7 +103,7 @@ export function App() {
           <p>Drop a folder or files to open them</p>
         </div>
       )}
-      <Dialogs />
+      <OpenDialog />
       <div class="visually-hidden" aria-live="polite">
         {spoken.value}
       </div>
@@ -208,11 +228,11 @@ function onDrag(event: DragEvent): void {
   // A drag leaves the page if it enters no other element of it.
   dropping.value = event.type !== "drop" && !(event.type === "dragleave" && event.relatedTarget === null);
   if (event.type === "dragover") transfer.dropEffect = "copy";
-  if (event.type === "drop" && !document.querySelector("dialog[open]")) void openDrop(transfer);
+  if (event.type === "drop" && !isDialogShown()) void openDrop(transfer);
 }
 
 function onKey(event: KeyboardEvent): void {
-  if (document.querySelector("dialog[open]")) return;
+  if (isDialogShown()) return;
   const command = (event.ctrlKey || event.metaKey) && !event.altKey;
   const key = event.key.toLowerCase();
   if (!hasProject.value) return;

@@ -1,23 +1,53 @@
 /** The assistant pane: the conversation, the current activity, and the message box. */
-import { useSignal } from "@preact/signals";
+import { computed, effect, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { allChats, chatTitle, openChat } from "../actions/conversations.js";
 import { addToDraft } from "../actions/run.js";
 import { newConversation, sessionTitle } from "../actions/sessions.js";
-import type { Entry, ToolEntry } from "../chat-state.js";
+import { preloadOffline } from "../engine.js";
 import { plural, signed } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
 import { forgottenProvider, serverOf } from "../settings.js";
-import { chat, conversation, dialog, opening, pane, project, runTimes, session, settings, totals } from "../store.js";
+import {
+  chat,
+  conversation,
+  dialog,
+  draft,
+  opening,
+  pane,
+  project,
+  runTimes,
+  session,
+  settings,
+  totals,
+} from "../store.js";
 import { Composer } from "./composer.js";
-import { EntryView } from "./entries.js";
 import { examples } from "./examples.js";
 import { showReview } from "./focus.js";
 import { Icon } from "./icons.js";
+import { later } from "./later.js";
 import { ArchivedNote } from "./link-note.js";
 import { QueueList } from "./queue-list.js";
-import { ToolGroup } from "./tool-row.js";
 import { ToolButton } from "./top-bar.js";
+
+const Entries = later(async () => {
+  // Together, so that no text is shown before it can be shown as Markdown. `loadMarkdown` deals with a missing parser.
+  const [{ Entries: View, loadMarkdown }] = await Promise.all([
+    import("./entries.js"),
+    import("marked").catch(() => undefined),
+  ]);
+  await loadMarkdown();
+  return View;
+});
+
+const isTalking = computed(() => draft.value !== "" || chat.value.entries.length > 0);
+
+// The first letter of a message announces what its answer needs.
+effect(() => {
+  if (!isTalking.value) return;
+  Entries.preload();
+  if (settings.value.provider === "offline" && !project.value.remote) preloadOffline();
+});
 
 export function ChatPane() {
   return (
@@ -116,6 +146,7 @@ function Transcript() {
   const sent = useRef(0);
   const isAway = useSignal(false);
   const { entries, waiting } = chat.value;
+  const isDrawn = Entries.isLoaded;
   const shown = conversation.value;
   // A pane that a phone did not show had no height to scroll.
   const now = pane.value;
@@ -135,7 +166,7 @@ function Transcript() {
       node.scrollTop = node.scrollHeight;
     });
     return () => cancelAnimationFrame(frame);
-  }, [entries, waiting, now]);
+  }, [entries, waiting, now, isDrawn]);
   return (
     <>
       <div
@@ -156,17 +187,7 @@ function Transcript() {
           top.current = node.scrollTop;
         }}
       >
-        {entries.length === 0 ? (
-          <Welcome />
-        ) : (
-          grouped(entries).map((item) =>
-            Array.isArray(item) ? (
-              <ToolGroup key={item[0]?.id} entries={item} />
-            ) : (
-              <EntryView key={item.id} entry={item} />
-            ),
-          )
-        )}
+        {entries.length === 0 ? <Welcome /> : <Entries entries={entries} />}
         {waiting.map((text, index) => (
           <div class="entry user waiting" key={index}>
             <span class="visually-hidden">You: </span>
@@ -197,25 +218,6 @@ function Transcript() {
 
 /** The provider that was used before the page was loaded, and cannot be used without its key. */
 const forgotten = forgottenProvider();
-
-/** Number of calls of one tool in a row from which on they are one line. */
-const GROUP_MIN = 5;
-
-/** Puts calls of one tool that follow each other into groups. */
-function grouped(entries: readonly Entry[]): (Entry | ToolEntry[])[] {
-  const items: (Entry | ToolEntry[])[] = [];
-  for (let at = 0; at < entries.length; ) {
-    const first = entries[at]!;
-    let end = at + 1;
-    if (first.kind === "tool") {
-      for (let next = entries[end]; next?.kind === "tool" && next.name === first.name; next = entries[end]) end += 1;
-    }
-    if (end - at >= GROUP_MIN) items.push(entries.slice(at, end) as ToolEntry[]);
-    else items.push(...entries.slice(at, end));
-    at = end;
-  }
-  return items;
-}
 
 function Welcome() {
   const offline = settings.value.provider === "offline" && !project.value.remote;

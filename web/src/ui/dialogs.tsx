@@ -1,5 +1,6 @@
 /** The dialogs, of which at most one is open. */
 
+import "../styles/dialogs.css";
 import { dependentsText } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
 import { type Dialog, dialog, project } from "../store.js";

@@ -1,4 +1,5 @@
 /** The middle pane: the open file with its hunks, or the review of all files. */
+import { effect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { quoteSelection } from "../actions/additions.js";
 import { closeTab, openFile, takeOver } from "../actions/edit.js";
@@ -13,6 +14,7 @@ import {
   cursor,
   editor,
   isCutOff,
+  isRunning,
   lastEdit,
   leaseHeld,
   link,
@@ -33,10 +35,15 @@ import { baseName, folderOf } from "../tree.js";
 import { showReview } from "./focus.js";
 import { Icon } from "./icons.js";
 import { later } from "./later.js";
-import { Markdown } from "./markdown.js";
 import { ToolButton } from "./top-bar.js";
 
+const Markdown = later(async () => (await import("./markdown.js")).Markdown);
 const ReviewPane = later(async () => (await import("./review-pane.js")).ReviewPane);
+
+// The review is near as soon as something can be in it.
+effect(() => {
+  if (isRunning.value || totals.value.changes > 0) ReviewPane.preload();
+});
 
 export function EditorPane() {
   const reviewing = view.value === "review";

@@ -8,6 +8,7 @@ import {
   isQuestion,
   type LeaseEntry,
   type NoticeEntry,
+  type ToolEntry,
   type UserEntry,
 } from "../chat-state.js";
 import { plural } from "../hunk-text.js";
@@ -20,9 +21,40 @@ import { Approval, Question, Subagent } from "./cards.js";
 import { CopyButton } from "./copy-button.js";
 import { Icon } from "./icons.js";
 import { Markdown } from "./markdown.js";
-import { ToolRow } from "./tool-row.js";
+import { ToolGroup, ToolRow } from "./tool-row.js";
 
-export const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
+export { loadMarkdown } from "./markdown.js";
+
+export function Entries({ entries }: { entries: readonly Entry[] }) {
+  return (
+    <>
+      {grouped(entries).map((item) =>
+        Array.isArray(item) ? <ToolGroup key={item[0]?.id} entries={item} /> : <EntryView key={item.id} entry={item} />,
+      )}
+    </>
+  );
+}
+
+/** Number of calls of one tool in a row from which on they are one line. */
+const GROUP_MIN = 5;
+
+/** Puts calls of one tool that follow each other into groups. */
+function grouped(entries: readonly Entry[]): (Entry | ToolEntry[])[] {
+  const items: (Entry | ToolEntry[])[] = [];
+  for (let at = 0; at < entries.length; ) {
+    const first = entries[at]!;
+    let end = at + 1;
+    if (first.kind === "tool") {
+      for (let next = entries[end]; next?.kind === "tool" && next.name === first.name; next = entries[end]) end += 1;
+    }
+    if (end - at >= GROUP_MIN) items.push(entries.slice(at, end) as ToolEntry[]);
+    else items.push(...entries.slice(at, end));
+    at = end;
+  }
+  return items;
+}
+
+const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
   switch (entry.kind) {
     case "user":
       return (

@@ -1,7 +1,8 @@
 /** The keys of the page, and a choice of other letters for the actions of the review. */
 
 import { useState } from "preact/hooks";
-import { ACTIONS, type Action, keyName, type Letters, letters, rebound, USUAL_LETTERS } from "../keys.js";
+import { keyName, letters, rebound } from "../keys.js";
+import { ACTIONS, type Action, type Letters, USUAL_LETTERS } from "../letters.js";
 import { saveLetters } from "../settings.js";
 import { closeDialog, Modal } from "./modal.js";
 

@@ -5,6 +5,7 @@
  * Links are shown as text with their address: a model's response must not navigate away with one click. Blocks that are
  * finished are not read or drawn again while the text grows.
  */
+import "../styles/entries.css";
 import { signal } from "@preact/signals";
 import type { Token, Tokens } from "marked";
 import type { ComponentChildren } from "preact";

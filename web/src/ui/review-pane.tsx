@@ -4,6 +4,7 @@
  * Removed and added lines differ by a sign, and for screen readers by a word, not by colour alone. The keys work while
  * the focus is in the list.
  */
+import "../styles/review.css";
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";

@@ -20,9 +20,7 @@ import {
 } from "../store.js";
 import { baseName } from "../tree.js";
 import { Icon, type IconName } from "./icons.js";
-import { later } from "./later.js";
-
-const MoreMenu = later(async () => (await import("./menu.js")).MoreMenu);
+import { MoreMenu } from "./menu.js";
 
 export function TopBar() {
   return (

@@ -1,0 +1,27 @@
+/** Keys that are typed while the code of their target is being loaded. */
+
+/**
+ * Keeps keys from the element with the focus until `isReady`, which is asked once a frame. Typed characters then go to the
+ * field that has got the focus; other keys are dropped.
+ */
+export function holdKeys(isReady: () => boolean): void {
+  let typed = "";
+  const hold = (event: KeyboardEvent): void => {
+    if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey) typed += event.key;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const look = (): void => {
+    if (!isReady()) {
+      requestAnimationFrame(look);
+      return;
+    }
+    removeEventListener("keydown", hold, { capture: true });
+    if (typed !== "" && document.activeElement instanceof HTMLInputElement) {
+      // The only way of insertion that the field reports as typed text.
+      document.execCommand("insertText", false, typed);
+    }
+  };
+  addEventListener("keydown", hold, { capture: true });
+  requestAnimationFrame(look);
+}
