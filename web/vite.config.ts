@@ -69,7 +69,7 @@ function comesWith(root: string): (id: string, modules: Modules) => boolean {
 /** Returns a chunk with all modules that come with `root`. The same text in more chunks is larger after compression. */
 function chunk(name: string, root: string, priority: number) {
   const isPart = comesWith(root);
-  return { name: (id: string, modules: Modules) => (isPart(id, modules) ? name : null), priority };
+  return { name: (id: string, modules: Modules) => (isPart(id, modules) ? name : null), debugName: name, priority };
 }
 
 export default defineConfig({

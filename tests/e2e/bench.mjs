@@ -2,18 +2,14 @@
 //
 // The gates are counts and ratios within this run, because times depend on the machine. A gate that is exceeded makes the
 // program fail after all rows are printed.
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { brotliCompressSync, constants } from "node:zlib";
 import { openApp } from "./app.mjs";
 import { launch, serve } from "./browser.mjs";
+import { APP_BYTES_MAX, loadedBytes, START_BYTES_MAX, total } from "./bytes.mjs";
 import { startProvider } from "./provider.mjs";
 
 const DIST = fileURLToPath(new URL("../../web/dist/", import.meta.url));
 
-/** Bytes after brotli: of the start view, and of all that is loaded until a file without highlighting can be edited. */
-const START_BYTES_MAX = 64 * 1_024;
-const APP_BYTES_MAX = 210 * 1_024;
 /** The page beside the same engine in Node. */
 const NODE_RATIO_MAX = 1.5;
 /** The median key in a file of 10,000 lines with 200 changes beside that in a small file. */
@@ -45,17 +41,6 @@ async function inPage(work) {
   } finally {
     await context.close();
   }
-}
-
-function brotli(path) {
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 };
-  return brotliCompressSync(readFileSync(DIST + path), { params }).length;
-}
-
-/** Returns the bytes of scripts, styles and HTML among the requested paths. */
-function bytesOf(paths) {
-  const texts = [...new Set(paths)].filter((path) => /\.(js|css|html)$/.test(path) && path !== "sw.js");
-  return texts.reduce((sum, path) => sum + brotli(path), 0);
 }
 
 const file = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
@@ -135,24 +120,12 @@ const renamed = Array.from({ length: N_FILES }, (_, at) =>
 
 // The start, and the bytes of the app.
 await inPage(async (page) => {
-  const paths = [];
-  page.on("request", (request) => {
-    const path = request.url().slice(served.url.length);
-    paths.push(path === "" ? "index.html" : path);
-  });
   const begun = performance.now();
-  await page.goto(served.url);
-  await page.waitForFunction(() => document.activeElement?.textContent.startsWith("Open a folder"));
-  row("page: start view usable", performance.now() - begun, "ms");
-  // The editor and the engine are loaded beside the start view, and are not needed by it.
-  const start = bytesOf(
-    paths.filter((path) => !/controller|worker/.test(path) && /index|icons|style|runtime/.test(path)),
-  );
+  const showStart = () => row("page: start view usable", performance.now() - begun, "ms");
+  const loaded = await loadedBytes(page, served.url, showStart);
+  const [start, app] = [total(loaded.start), total(loaded.app)];
   row("page: start view after brotli", start, "bytes");
   gate(start <= START_BYTES_MAX, `the start view has ${start} bytes; the limit is ${START_BYTES_MAX}`);
-  await openFiles(page, [file("plain.txt", "text\n")]);
-  await page.locator(".cm-line", { hasText: "text" }).waitFor();
-  const app = bytesOf(paths);
   row("page: app without wasm and languages after brotli", app, "bytes");
   gate(app <= APP_BYTES_MAX, `the app has ${app} bytes; the limit is ${APP_BYTES_MAX}`);
 });

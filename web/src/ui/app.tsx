@@ -199,9 +199,14 @@ function listen(): () => void {
   const onInput = ({ target }: Event): void => {
     if (target instanceof Element && target.closest(".editor-pane")) lastInput = performance.now();
   };
+  // Many buttons open a dialog. Its code then comes between the press and the click.
+  const onPress = ({ target }: Event): void => {
+    if (hasProject.value && target instanceof Element && target.closest("button")) Dialogs.preload();
+  };
   const dragged = ["dragenter", "dragover", "dragleave", "drop"] as const;
   window.addEventListener("keydown", onKey);
   window.addEventListener("input", onInput, { capture: true });
+  window.addEventListener("pointerdown", onPress, { capture: true });
   window.addEventListener("beforeunload", onUnload);
   window.addEventListener("pagehide", keepTyped);
   window.addEventListener("pageshow", onShow);
@@ -211,6 +216,7 @@ function listen(): () => void {
   return () => {
     window.removeEventListener("keydown", onKey);
     window.removeEventListener("input", onInput, { capture: true });
+    window.removeEventListener("pointerdown", onPress, { capture: true });
     window.removeEventListener("beforeunload", onUnload);
     window.removeEventListener("pagehide", keepTyped);
     window.removeEventListener("pageshow", onShow);

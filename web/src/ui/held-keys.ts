@@ -17,10 +17,11 @@ export function holdKeys(isReady: () => boolean): void {
       return;
     }
     removeEventListener("keydown", hold, { capture: true });
-    if (typed !== "" && document.activeElement instanceof HTMLInputElement) {
-      // The only way of insertion that the field reports as typed text.
-      document.execCommand("insertText", false, typed);
-    }
+    const field = document.activeElement;
+    if (typed === "" || !(field instanceof HTMLInputElement)) return;
+    // The only way of insertion that the field reports as typed text. The search reads its field after each key.
+    document.execCommand("insertText", false, typed);
+    field.dispatchEvent(new KeyboardEvent("keyup", { bubbles: true }));
   };
   addEventListener("keydown", hold, { capture: true });
   requestAnimationFrame(look);
