@@ -51,6 +51,13 @@ export const tests = {
     await delay(page, /assets\/dialogs[^/]*\.js/);
     const app = await openText(page, url, "one\n");
     await page.keyboard.press("Control+p");
+    await page.keyboard.press("Escape");
+    await page.waitForTimeout(600);
+    assert.equal(await page.getByRole("dialog").count(), 0, "Escape did not cancel the dialog");
+    await page.reload();
+    await app.editor.click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.press("Control+p");
     await page.keyboard.type("a.t");
     await page.getByRole("dialog").waitFor();
     await page.waitForFunction(() => document.activeElement?.value === "a.t");

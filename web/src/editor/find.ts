@@ -45,11 +45,12 @@ export function findLater(failed: (error: unknown) => void): Extension {
     (name: Name): Command =>
     (view) => {
       let isDone = false;
-      const done = load(view).then((search) => search[name](view), failed);
-      void done.finally(() => {
+      const end = (): void => {
         isDone = true;
-      });
-      holdKeys(() => isDone);
+      };
+      const done = load(view).then((search) => isDone || search[name](view), failed);
+      void done.finally(end);
+      holdKeys(() => isDone, end);
       return true;
     };
   const keys = KEYS.map(({ key, run, shift }) => ({

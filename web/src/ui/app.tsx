@@ -38,19 +38,20 @@ import { PaneBar, shownPane } from "./pane-bar.js";
 import { StartView } from "./start-view.js";
 import { TopBar } from "./top-bar.js";
 
-const Dialogs = later(async () => (await import("./dialogs.js")).Dialogs, {
-  failed: () => {
-    const open = dialog.value;
-    dialog.value = null;
-    if (open && "answer" in open) open.answer(null);
-  },
-});
+const Dialogs = later(async () => (await import("./dialogs.js")).Dialogs, { failed: cancelDialog });
+
+/** Closes a dialog that is not shown. */
+function cancelDialog(): void {
+  const open = dialog.value;
+  dialog.value = null;
+  if (open && "answer" in open) open.answer(null);
+}
 
 /** The open dialog. Keys that are typed before its code is loaded wait for it. */
 function OpenDialog() {
   const isOpen = dialog.value !== null;
   useLayoutEffect(() => {
-    if (isOpen && !Dialogs.isLoaded) holdKeys(() => dialog.value === null || isDialogShown());
+    if (isOpen && !Dialogs.isLoaded) holdKeys(() => dialog.value === null || isDialogShown(), cancelDialog);
   }, [isOpen]);
   return isOpen ? <Dialogs /> : null;
 }

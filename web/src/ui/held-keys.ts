@@ -2,12 +2,13 @@
 
 /**
  * Keeps keys from the element with the focus until `isReady`, which is asked once a frame. Typed characters then go to the
- * field that has got the focus; other keys are dropped.
+ * field that has got the focus. Escape calls `cancel`, for a connection that is slow. Other keys are dropped.
  */
-export function holdKeys(isReady: () => boolean): void {
+export function holdKeys(isReady: () => boolean, cancel: () => void): void {
   let typed = "";
   const hold = (event: KeyboardEvent): void => {
-    if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey) typed += event.key;
+    if (event.key === "Escape") cancel();
+    else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey) typed += event.key;
     event.preventDefault();
     event.stopPropagation();
   };

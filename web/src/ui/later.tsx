@@ -70,7 +70,7 @@ export function later<Props extends object>(
 
 function Lost({ onRetry }: { onRetry: () => void }) {
   return (
-    <div class="empty" role="alert">
+    <div class="not-loaded" role="alert">
       <p>{NOT_LOADED}</p>
       <button class="button small" type="button" onClick={onRetry}>
         Try again
