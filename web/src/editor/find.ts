@@ -1,7 +1,7 @@
 /** Find and replace in the open file. Its code is loaded by the first key or selection that needs it. */
 import { Compartment, type Extension } from "@codemirror/state";
 import { type Command, EditorView, keymap } from "@codemirror/view";
-import { holdKeys } from "../ui/held-keys.js";
+import { holdKeys } from "../held-keys.js";
 
 type Search = typeof import("@codemirror/search");
 type Name =

@@ -7,6 +7,7 @@ import { readLease } from "../actions/refresh.js";
 import { redo, undo } from "../actions/review.js";
 import { save } from "../actions/save.js";
 import { keepFocus } from "../focus-keeper.js";
+import { holdKeys } from "../held-keys.js";
 import { altLetter } from "../keys.js";
 import {
   asksUser,
@@ -31,7 +32,6 @@ import { ChatPane } from "./chat-pane.js";
 import { EditorPane } from "./editor-pane.js";
 import { FilesPane } from "./files-pane.js";
 import { focusNear, nextPane, switchView } from "./focus.js";
-import { holdKeys } from "./held-keys.js";
 import { later } from "./later.js";
 import { LinkNote } from "./link-note.js";
 import { PaneBar, shownPane } from "./pane-bar.js";
