@@ -43,7 +43,7 @@ function lateLanguage(): Plugin {
   };
 }
 
-/** What the chunking function can ask about modules. */
+/** The graph of modules, as the bundler gives it to the function that names a chunk. */
 interface Modules {
   getModuleInfo(id: string): { readonly importedIds: readonly string[] } | null;
 }

@@ -1,4 +1,4 @@
-/** What files with a language need: colours, brackets and indentation. Loaded with the first of them. */
+/** Colours, brackets and indentation of files with a language. Loaded with the first of them. */
 import {
   bracketMatching,
   getIndentation,
