@@ -5,7 +5,7 @@ import { brotliCompressSync, constants } from "node:zlib";
 /** Of the start view: the HTML with all that it loads at once. */
 export const START_BYTES_MAX = 48_400;
 /** Of all that is loaded until a file without highlighting can be edited. Modules of wasm are not counted. */
-export const APP_BYTES_MAX = 153_000;
+export const APP_BYTES_MAX = 150 * 1_024;
 
 /** Time in milliseconds without a request after which the page loads nothing more by itself. */
 const QUIET_MS = 2_000;
