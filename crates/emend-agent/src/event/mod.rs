@@ -6,7 +6,8 @@
 mod emitter;
 mod kinds;
 mod log;
-#[cfg(all(test, not(target_family = "wasm")))]
+#[cfg(test)]
+#[cfg(not(target_family = "wasm"))]
 mod samples;
 mod state;
 
