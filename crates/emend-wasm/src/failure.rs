@@ -114,6 +114,7 @@ mod of_agent {
 
     use emend_agent::environment::EnvError;
     use emend_agent::event::ResyncRequired;
+    use emend_agent::search::MatcherError;
     use emend_agent::session::{ResumeError, SubmitError};
     use emend_agent::store::StoreError;
     use emend_agent::tool::ToolError;
@@ -125,6 +126,12 @@ mod of_agent {
     impl From<ToolError> for Failure {
         fn from(error: ToolError) -> Self {
             Self { info: error.info(), ..Self::new(error.code, String::new()) }
+        }
+    }
+
+    impl From<MatcherError> for Failure {
+        fn from(error: MatcherError) -> Self {
+            Self::new(error.code, error.message)
         }
     }
 

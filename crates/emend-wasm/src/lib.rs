@@ -12,7 +12,7 @@
 pub mod agent;
 #[cfg(feature = "edit")]
 pub mod edit;
-#[cfg(any(feature = "agent", feature = "edit", feature = "llm", feature = "shell"))]
+#[cfg(any(feature = "agent", feature = "edit", feature = "llm", feature = "regex", feature = "shell"))]
 pub mod failure;
 pub mod host;
 #[cfg(any(feature = "agent", feature = "llm"))]
@@ -21,6 +21,8 @@ pub mod js;
 pub mod llm;
 #[cfg(feature = "offline")]
 pub mod offline;
+#[cfg(feature = "regex")]
+pub mod regex;
 #[cfg(feature = "service")]
 pub mod service;
 #[cfg(feature = "shell")]

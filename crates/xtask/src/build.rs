@@ -60,6 +60,7 @@ pub(crate) struct Modules {
     pub(crate) edit: Built,
     pub(crate) llm: Built,
     pub(crate) offline: Built,
+    pub(crate) regex: Built,
     pub(crate) shell: Built,
     pub(crate) service: Built,
 }
@@ -69,15 +70,16 @@ pub(crate) struct Modules {
 /// Modules with the same target features share a build directory and are built in turn. The two groups are built side
 /// by side, because linking, which takes half of the time, uses one core.
 pub(crate) fn modules(repo: &Repo) -> Result<Modules> {
-    let Settings { core, edit, llm, offline, shell, service, .. } = Settings::read(repo)?;
-    let with_vectors = || Ok((module(repo, &core)?, module(repo, &edit)?, module(repo, &service)?));
+    let Settings { core, edit, llm, offline, regex, shell, service, .. } = Settings::read(repo)?;
+    let with_vectors =
+        || Ok((module(repo, &core)?, module(repo, &edit)?, module(repo, &regex)?, module(repo, &service)?));
     let plain = || Ok((module(repo, &llm)?, module(repo, &offline)?, module(repo, &shell)?));
     let (with_vectors, plain): (Result<_>, Result<_>) = thread::scope(|scope| {
         let plain = spawn_labelled(scope, plain);
         (with_vectors(), join(plain))
     });
-    let ((core, edit, service), (llm, offline, shell)) = (with_vectors?, plain?);
-    Ok(Modules { core, edit, llm, offline, shell, service })
+    let ((core, edit, regex, service), (llm, offline, shell)) = (with_vectors?, plain?);
+    Ok(Modules { core, edit, llm, offline, regex, shell, service })
 }
 
 /// Builds the module with the agent.
@@ -91,7 +93,10 @@ fn module(repo: &Repo, settings: &Module) -> Result<Built> {
     let compiled = timed(&format!("{}: cargo", settings.out_name), || compile(repo, settings))?;
     timed(&format!("{}: wasm-bindgen", settings.out_name), || bind(repo, settings, &compiled, &out_dir))?;
     let wasm = out_dir.join(format!("{}_bg.wasm", settings.out_name));
-    timed(&format!("{}: wasm-opt", settings.out_name), || optimise(repo, settings, &wasm))?;
+    timed(&format!("{}: wasm-opt", settings.out_name), || optimise(repo, &settings.wasm_opt, &wasm))?;
+    if settings.similar_functions_together {
+        timed(&format!("{}: order", settings.out_name), || order(repo, settings, &wasm))?;
+    }
     let built = Built { glue: out_dir.join(format!("{}.js", settings.out_name)), wasm };
     for file in [&built.wasm, &built.glue] {
         let found = Inspection::of(repo, file)?;
@@ -130,13 +135,22 @@ fn bind(repo: &Repo, module: &Module, compiled: &Path, out_dir: &Path) -> Result
     run(bindgen.arg(compiled)).context("wasm-bindgen; `cargo xtask setup` installs it")
 }
 
-fn optimise(repo: &Repo, module: &Module, wasm: &Path) -> Result<()> {
+fn optimise(repo: &Repo, arguments: &[String], wasm: &Path) -> Result<()> {
     // From npm: the binaryen of a distribution is often too old for the output of current compilers.
     let program = repo.tools().join("npm/node_modules/binaryen/bin/wasm-opt");
     if !program.is_file() {
         bail!("wasm-opt is missing; `cargo xtask setup` installs it");
     }
-    run(command("node", repo.root()).arg(program).args(&module.wasm_opt).arg(wasm).arg("-o").arg(wasm))
+    run(command("node", repo.root()).arg(program).args(arguments).arg(wasm).arg("-o").arg(wasm))
+}
+
+/// Puts similar functions next to each other.
+fn order(repo: &Repo, module: &Module, wasm: &Path) -> Result<()> {
+    // The script gives names, because wasm-opt orders functions by their names alone. The names are not written.
+    run(command("node", repo.root()).arg(repo.path("crates/xtask/js/order.mjs")).arg(wasm))?;
+    let features = module.wasm_opt.iter().filter(|argument| argument.starts_with("--enable-")).cloned();
+    let arguments: Vec<String> = ["--reorder-functions-by-name".to_owned()].into_iter().chain(features).collect();
+    optimise(repo, &arguments, wasm)
 }
 
 /// Runs the `build` script of a folder's package.json.

@@ -15,6 +15,7 @@ pub(crate) struct Settings {
     pub(crate) edit: Module,
     pub(crate) llm: Module,
     pub(crate) offline: Module,
+    pub(crate) regex: Module,
     pub(crate) shell: Module,
     pub(crate) service: Module,
     pub(crate) size: Sizes,
@@ -39,6 +40,9 @@ pub(crate) struct Module {
     pub(crate) out_name: String,
     pub(crate) wasm_bindgen: Vec<String>,
     pub(crate) wasm_opt: Vec<String>,
+    /// Whether similar functions are put next to each other after everything else.
+    #[serde(default)]
+    pub(crate) similar_functions_together: bool,
 }
 
 /// The size budgets, one for each file that a page loads.
@@ -53,6 +57,8 @@ pub(crate) struct Sizes {
     pub(crate) llm_glue: Budget,
     pub(crate) offline: Budget,
     pub(crate) offline_glue: Budget,
+    pub(crate) regex: Budget,
+    pub(crate) regex_glue: Budget,
     pub(crate) shell: Budget,
     pub(crate) shell_glue: Budget,
     pub(crate) service: Budget,
@@ -83,6 +89,7 @@ impl Settings {
             "edit" => &self.edit,
             "llm" => &self.llm,
             "offline" => &self.offline,
+            "regex" => &self.regex,
             "shell" => &self.shell,
             "service" => &self.service,
             unknown => bail!("wasm-pack.toml has no module `{unknown}`"),

@@ -8,6 +8,7 @@ import type { FilesIn } from "../files/types.js";
 import { approvalCallback } from "../host/approvals.js";
 import { CustomTools } from "../host/custom-tools.js";
 import type { HostFiles } from "../host/environment.js";
+import { loadPattern } from "../host/patterns.js";
 import { shellOf } from "../host/shell.js";
 import { StoreLink } from "../sessions/store-link.js";
 import type { WasmInstance } from "../wasm/instance.js";
@@ -89,6 +90,7 @@ export async function prepare(options: AgentOptions, selected: SelectedModel): P
         runTool: ownTools.start,
         callStore: link?.call,
         approve: ask,
+        loadPattern,
         runCommand: shellOf(wasm, shell),
         environment: host,
       };

@@ -2,6 +2,7 @@
 
 import { optionalFlag, optionsOf } from "../validate.js";
 import { coreModule } from "./core.js";
+import { regexSource } from "./regex-source.js";
 import type { InitOptions } from "./types.js";
 
 /** Options of {@link init}. */
@@ -11,6 +12,11 @@ export interface CoreInitOptions extends InitOptions {
    * Default false.
    */
   offline?: boolean | undefined;
+  /**
+   * Source of the regex engine, `emend/regex.wasm`, which the first search for a pattern other than plain text loads. Default: the
+   * file beside this package's own files.
+   */
+  regex?: InitOptions["wasm"] | undefined;
 }
 
 /**
@@ -22,8 +28,9 @@ export interface CoreInitOptions extends InitOptions {
  * @throws {EmendError} with code `load_failed` if the source does not hold the core.
  */
 export async function init(options: CoreInitOptions = {}): Promise<void> {
-  const { offline, ...source } = optionsOf(options, ["wasm", "offline"]);
+  const { offline, regex, ...source } = optionsOf(options, ["wasm", "offline", "regex"]);
   const withOffline = optionalFlag("`offline`", offline);
+  if (regex !== undefined) regexSource.given = () => regex;
   await coreModule.load(source);
   if (withOffline) await (await import("./offline.js")).offlineModule.load();
 }

@@ -77,9 +77,9 @@ export class WorkerAgent {
   }
 
   static async #open(how: Opening["how"], id: string, given: WorkerForkOptions): Promise<WorkerAgent> {
-    const { worker: source, wasm, startTimeoutMs, ...options } = requireOptions("the options", given);
+    const { worker: source, wasm, regex, startTimeoutMs, ...options } = requireOptions("the options", given);
     const timeoutMs = startTimeout(startTimeoutMs);
-    const opening = { how, id, options: sendable(options), wasm };
+    const opening = { how, id, options: sendable(options), wasm, regex };
     const worker = typeof source === "function" ? source() : (source ?? startWorker());
     const link = new Link((message) => worker.postMessage(message));
     const opened = listen(worker, timeoutMs, {

@@ -17,9 +17,9 @@ export function host(
   send: Send,
 ): (message: unknown) => void {
   const link = new Link(send);
-  link.offer(OPEN, async ({ how, id, options, wasm }: Opening): Promise<Offered> => {
+  link.offer(OPEN, async ({ how, id, options, wasm, regex }: Opening): Promise<Offered> => {
     send(BEGUN);
-    if (wasm !== undefined) await init({ wasm } as CoreInitOptions);
+    if (wasm !== undefined || regex !== undefined) await init({ wasm, regex } as CoreInitOptions);
     const given = options as AgentOptions;
     return offered(await (how === "create" ? agents.create(given) : agents[how](id, given)));
   });

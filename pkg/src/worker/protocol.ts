@@ -23,6 +23,7 @@ export interface Opening {
   id: string;
   options: object;
   wasm: unknown;
+  regex: unknown;
 }
 
 /** A run, as the worker offers it. */

@@ -42,6 +42,8 @@ export interface WorkerOptions {
   startTimeoutMs?: number | undefined;
   /** The source of the core in the worker. Default: the file of the package. */
   wasm?: Exclude<WasmSource, Response> | undefined;
+  /** The source of the regex engine in the worker. Default: the file of the package. */
+  regex?: Exclude<WasmSource, Response> | undefined;
 }
 
 /** Options of {@link WorkerAgent.create}. Functions run in the page: the worker calls them by messages. */

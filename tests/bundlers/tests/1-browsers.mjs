@@ -7,7 +7,7 @@ import { CONSUMER, modulesIn } from "../consumer.mjs";
 import { assertOutcome, runPage, startTask } from "../pages.mjs";
 
 /** The modules behind `emend`: the core, and those that it loads when they are needed. */
-const OF_AGENT = { core: 1, llm: 1, offline: 1, shell: 1 };
+const OF_AGENT = { core: 1, llm: 1, offline: 1, regex: 1, shell: 1 };
 
 /** A test that builds a program, counts its modules and runs it. */
 const built = (bundler, app, modules, more) => async (context) => {

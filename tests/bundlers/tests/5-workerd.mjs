@@ -12,7 +12,7 @@ const TASK = new URLSearchParams({ task: "rename colour to color in notes.md" })
 /** Runs the example with the features that workerd had at a date. */
 const example = (date) => async (context) => {
   const modules = await buildWorker(join(CONSUMER, "examples/worker/worker.mjs"), OUT);
-  assert.deepEqual(await modulesIn(OUT), { core: 1, llm: 1, offline: 1, shell: 1 });
+  assert.deepEqual(await modulesIn(OUT), { core: 1, llm: 1, offline: 1, regex: 1, shell: 1 });
   const worker = await startWorker(context, OUT, modules, date);
   const edit = (text) => fetch(`${worker.url}?${TASK}`, { method: "POST", body: text });
   // The first requests arrive together and share the core that one of them starts.
@@ -37,7 +37,7 @@ export const tests = {
   async "workerd: every module of the package"(context) {
     const out = join(CONSUMER, "built/workerd-all");
     const modules = await buildWorker(join(CONSUMER, "apps/all-modules.mjs"), out);
-    assert.deepEqual(await modulesIn(out), { core: 1, edit: 1, llm: 1, offline: 1, service: 1, shell: 1 });
+    assert.deepEqual(await modulesIn(out), { core: 1, edit: 1, llm: 1, offline: 1, regex: 1, service: 1, shell: 1 });
     const worker = await startWorker(context, out, modules, "2025-01-01");
     const response = await fetch(worker.url);
     const text = await response.text();

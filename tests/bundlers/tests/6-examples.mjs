@@ -13,7 +13,7 @@ import { CONSUMER, modulesIn } from "../consumer.mjs";
 import { openPage } from "../pages.mjs";
 
 const EXAMPLES = join(CONSUMER, "examples");
-const MODULES = { core: 1, llm: 1, offline: 1, shell: 1 };
+const MODULES = { core: 1, llm: 1, offline: 1, regex: 1, shell: 1 };
 
 const require = createRequire(import.meta.url);
 const TSC = require.resolve("typescript/package.json").replace("package.json", "bin/tsc");

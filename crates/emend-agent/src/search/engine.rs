@@ -50,6 +50,7 @@ impl Regex {
     }
 
     /// Returns whether `haystack` contains a match.
+    #[cfg(any(test, not(target_family = "wasm")))]
     pub(crate) fn is_match(&self, haystack: &[u8]) -> bool {
         self.0.is_match(haystack)
     }

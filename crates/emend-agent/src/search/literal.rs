@@ -4,7 +4,10 @@
 //! Only the small engine of browsers needs it, because that engine reads byte by byte. The native engine has prefilters
 //! of its own.
 
-use regex_syntax::hir::{Class, Hir, HirKind, Literal};
+#[cfg(any(feature = "regex", not(target_family = "wasm")))]
+mod of_hir;
+#[cfg(any(test, not(feature = "regex")))]
+mod of_text;
 
 /// A byte of the literal, or two bytes that differ in one bit, such as both cases of an ASCII letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,10 @@ pub(super) struct Required {
     /// Positions of the two bytes of the literal that are rarest in typical text.
     rare: [usize; 2],
     /// Whether the literal is the whole pattern.
+    #[cfg_attr(
+        all(target_family = "wasm", not(feature = "regex")),
+        expect(dead_code, reason = "without an engine every literal is a whole pattern")
+    )]
     pub(super) is_whole: bool,
 }
 
@@ -32,14 +39,11 @@ const COMMON: &[u8] = b" etaonirslcdpu\nmf.,()_h\"g=bv:;-/y{}w'0x1*k<>T2[]ASIE";
 const BLOCK: usize = 64;
 
 impl Required {
-    /// Returns the longest literal that every match of `hir` contains; `None` if there is none.
-    pub(super) fn of(hir: &Hir) -> Option<Self> {
-        let mut found = Found { longest: Vec::new(), run: Vec::new(), n_runs: 0, is_whole: true };
-        found.take(hir);
-        found.end_run();
-        let rarest = rarest_but(&found.longest, None)?;
-        let next = rarest_but(&found.longest, Some(found.longest[rarest])).unwrap_or(rarest);
-        Some(Self { bytes: found.longest, rare: [rarest, next], is_whole: found.is_whole && found.n_runs == 1 })
+    /// Returns `None` if there is no byte.
+    fn new(bytes: Vec<Either>, is_whole: bool) -> Option<Self> {
+        let rarest = rarest_but(&bytes, None)?;
+        let next = rarest_but(&bytes, Some(bytes[rarest])).unwrap_or(rarest);
+        Some(Self { bytes, rare: [rarest, next], is_whole })
     }
 
     /// Returns the first position of the literal at or after `from`.
@@ -168,68 +172,10 @@ fn next_candidates<const FOLDS: bool>(
     ones.iter().zip(others).map(places).enumerate().find(|(_, places)| *places != 0)
 }
 
-/// State of the walk over a pattern.
-struct Found {
-    longest: Vec<Either>,
-    /// The literal that ends at the current position of the walk.
-    run: Vec<Either>,
-    n_runs: usize,
-    /// Whether the walk has met only literal bytes.
-    is_whole: bool,
-}
-
-impl Found {
-    /// Recursion is as deep as the nest limit of the parser.
-    fn take(&mut self, hir: &Hir) {
-        match hir.kind() {
-            HirKind::Literal(Literal(bytes)) => self.run.extend(bytes.iter().map(|&bits| Either { bits, mask: 0 })),
-            HirKind::Class(class) => match either_of(class) {
-                Some(either) => self.run.push(either),
-                None => self.interrupt(),
-            },
-            HirKind::Capture(capture) => self.take(&capture.sub),
-            HirKind::Concat(parts) => parts.iter().for_each(|part| self.take(part)),
-            // Literals on both sides of an empty match are adjacent.
-            HirKind::Look(_) => self.is_whole = false,
-            HirKind::Repetition(repetition) if repetition.min > 0 => {
-                self.interrupt();
-                self.take(&repetition.sub);
-                self.interrupt();
-            }
-            HirKind::Repetition(_) | HirKind::Alternation(_) => self.interrupt(),
-            HirKind::Empty => {}
-        }
-    }
-
-    fn interrupt(&mut self) {
-        self.is_whole = false;
-        self.end_run();
-    }
-
-    fn end_run(&mut self) {
-        let run = std::mem::take(&mut self.run);
-        self.n_runs += usize::from(!run.is_empty());
-        if run.len() > self.longest.len() {
-            self.longest = run;
-        }
-    }
-}
-
-/// Returns both bytes of a class of two ASCII characters that differ in one bit.
-fn either_of(class: &Class) -> Option<Either> {
-    let Class::Unicode(class) = class else { return None };
-    let [one, other] = class.ranges() else { return None };
-    if one.start() != one.end() || other.start() != other.end() {
-        return None;
-    }
-    let (one, other) = (u8::try_from(one.start()).ok()?, u8::try_from(other.start()).ok()?);
-    let either = Either { bits: one | other, mask: one ^ other };
-    (either.mask.is_power_of_two() && either.bits.is_ascii()).then_some(either)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use regex_syntax::hir::Hir;
 
     use super::*;
     use crate::search::pattern::within_lines;

@@ -5,20 +5,33 @@
 //!
 //! The search takes linear time in the size of the file. The whole file is one haystack, so that literal prefilters run
 //! at full speed. The pattern is rewritten first, so that no match can extend beyond the line in which it starts.
+//!
+//! A browser's module without the feature `regex` has no regex engine. Its matchers search for plain text themselves, and leave
+//! other patterns to another module (`elsewhere`).
 
+#[cfg(any(test, all(target_family = "wasm", not(feature = "regex"))))]
+pub mod elsewhere;
+#[cfg(any(feature = "regex", not(target_family = "wasm")))]
 pub(crate) mod engine;
+mod error;
 pub mod glob;
 mod lines;
+#[cfg(any(test, target_family = "wasm"))]
 mod literal;
+#[cfg(any(feature = "regex", not(target_family = "wasm")))]
 mod pattern;
 mod unicode;
 
 use serde::Serialize;
 
+#[cfg(any(test, all(target_family = "wasm", not(feature = "regex"))))]
+use elsewhere::Elsewhere;
+#[cfg(any(feature = "regex", not(target_family = "wasm")))]
 use engine::Regex;
+pub use error::{MatcherError, PatternError};
 use lines::Line;
+#[cfg(any(test, target_family = "wasm"))]
 use literal::Required;
-pub use pattern::PatternError;
 
 /// Number of bytes at the start of a file that are checked for NUL, which marks a binary file.
 pub const BINARY_PROBE_BYTES: usize = 8 * 1024;
@@ -28,15 +41,32 @@ pub const BINARY_PROBE_BYTES: usize = 8 * 1024;
 pub struct Matcher {
     pattern: String,
     case_insensitive: bool,
-    regex: Regex,
-    /// The pattern that `regex` runs, for indexes.
+    finder: Finder,
+    /// The pattern that the engine runs, for indexes.
     #[cfg(not(target_family = "wasm"))]
     hir: regex_syntax::hir::Hir,
-    /// Literal to search for before the engine runs.
-    required: Option<Required>,
+}
+
+/// Finds the matches of a pattern.
+#[derive(Clone, Debug)]
+enum Finder {
+    #[cfg(any(feature = "regex", not(target_family = "wasm")))]
+    Engine {
+        regex: Regex,
+        /// Literal to search for before the engine runs.
+        #[cfg(any(test, target_family = "wasm"))]
+        required: Option<Required>,
+    },
+    /// The pattern is plain text.
+    #[cfg(all(target_family = "wasm", not(feature = "regex")))]
+    Text(Required),
+    /// Another module runs the pattern.
+    #[cfg(any(test, all(target_family = "wasm", not(feature = "regex"))))]
+    Elsewhere(emend_llm::Shared<Elsewhere>),
 }
 
 /// Number of lines of a file that may contain the literal without a match. After that, the engine alone is faster.
+#[cfg(all(any(test, target_family = "wasm"), any(feature = "regex", not(target_family = "wasm"))))]
 const FALSE_LINES_MAX: usize = 16;
 
 /// One line of a result.
@@ -68,6 +98,22 @@ impl SearchLimits {
     pub const MAX_LINE_BYTES: usize = 1_000;
 }
 
+/// Returns a pattern that matches `text` itself.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for char in text.chars() {
+        if MEANINGFUL.contains(char) {
+            pattern.push('\\');
+        }
+        pattern.push(char);
+    }
+    pattern
+}
+
+/// Characters with a meaning in a pattern. Each stands for itself behind a backslash.
+const MEANINGFUL: &str = r"\.+*?()|[]{}^$#&-~";
+
 /// Returns whether `content` looks binary: a NUL in its first 8 KiB.
 #[must_use]
 pub fn is_binary(content: &[u8]) -> bool {
@@ -84,18 +130,49 @@ impl Matcher {
     ///
     /// Returns a [`PatternError`] if the pattern does not compile, or if it cannot match within one line (`a
     /// b`).
+    #[cfg(any(feature = "regex", not(target_family = "wasm")))]
     pub fn new(pattern: &str, case_insensitive: bool) -> Result<Self, PatternError> {
         let hir = pattern::within_lines(pattern, case_insensitive)?;
         let regex = Regex::new(&hir).map_err(|error| PatternError { reason: error.to_string() })?;
-        let required = if cfg!(any(test, target_family = "wasm")) { Required::of(&hir) } else { None };
+        #[cfg(any(test, target_family = "wasm"))]
+        let required = Required::of(&hir);
+        let finder = Finder::Engine {
+            regex,
+            #[cfg(any(test, target_family = "wasm"))]
+            required,
+        };
         Ok(Self {
             pattern: pattern.to_owned(),
             case_insensitive,
-            regex,
+            finder,
             #[cfg(not(target_family = "wasm"))]
             hir,
-            required,
         })
+    }
+
+    /// As `new`. A browser loads the regex engine for it if the pattern needs one.
+    ///
+    /// # Errors
+    ///
+    /// As `new`, or the engine cannot be loaded.
+    #[cfg(any(feature = "regex", not(target_family = "wasm")))]
+    #[expect(clippy::unused_async, reason = "a browser waits for the engine")]
+    pub async fn load(pattern: &str, case_insensitive: bool) -> Result<Self, MatcherError> {
+        Ok(Self::new(pattern, case_insensitive)?)
+    }
+
+    /// Compiles `pattern`. The regex engine is loaded if the pattern needs one.
+    ///
+    /// # Errors
+    ///
+    /// The pattern does not compile, it cannot match within one line, or the engine cannot be loaded.
+    #[cfg(all(target_family = "wasm", not(feature = "regex")))]
+    pub async fn load(pattern: &str, case_insensitive: bool) -> Result<Self, MatcherError> {
+        let finder = match Required::of_text(pattern, case_insensitive) {
+            Some(text) => Finder::Text(text),
+            None => Finder::Elsewhere(elsewhere::load(pattern, case_insensitive).await?),
+        };
+        Ok(Self { pattern: pattern.to_owned(), case_insensitive, finder })
     }
 
     /// Returns the parsed pattern with all flags resolved. No match of it contains a line ending. Absent in a browser,
@@ -131,10 +208,35 @@ impl Matcher {
         found
     }
 
+    /// Returns the position of the first match of each of the first `max` matching lines; none if `content` is binary.
+    #[must_use]
+    pub fn match_starts(&self, content: &[u8], max: usize) -> Vec<usize> {
+        self.hits(content, max).into_iter().map(|hit| hit.first_match).collect()
+    }
+
+    /// Reports that a search failed. Its result was incomplete.
+    ///
+    /// # Errors
+    ///
+    /// The module that runs the pattern failed.
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "a browser's matcher can fail"))]
+    pub fn checked(&self) -> Result<(), MatcherError> {
+        match &self.finder {
+            #[cfg(any(test, all(target_family = "wasm", not(feature = "regex"))))]
+            Finder::Elsewhere(elsewhere) => elsewhere.checked(),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the first `max` matching lines; none if `content` is binary.
     fn hits(&self, content: &[u8], max: usize) -> Vec<Hit> {
-        let mut hits: Vec<Hit> = Vec::new();
         let mut counter = lines::Counter::new(content);
+        #[cfg(any(test, all(target_family = "wasm", not(feature = "regex"))))]
+        if let Finder::Elsewhere(elsewhere) = &self.finder {
+            let starts = elsewhere.match_starts(content, max).into_iter();
+            return starts.map_while(|start| Hit::around(content, start, &mut counter)).collect();
+        }
+        let mut hits: Vec<Hit> = Vec::new();
         let (mut from, mut n_false) = (0, 0);
         while hits.len() < max && from < content.len() {
             let Some(start) = self.find(content, from, &mut n_false) else { break };
@@ -147,31 +249,56 @@ impl Matcher {
                 from = start + 1;
                 continue;
             }
-            let Some(line) = Line::around(content, start) else { break };
-            hits.push(Hit { number: counter.number_at(line.start), line, first_match: start });
-            from = line.next;
+            let Some(hit) = Hit::around(content, start, &mut counter) else { break };
+            from = hit.line.next;
+            hits.push(hit);
         }
         hits
     }
 
     /// Returns the start of the first match at or after `from`, which is the start of a line. `n_false` counts the
     /// lines of this file that contain the literal without a match.
-    fn find(&self, content: &[u8], mut from: usize, n_false: &mut usize) -> Option<usize> {
-        let Some(required) = &self.required else { return self.regex.find_start(content, from..content.len()) };
-        while *n_false < FALSE_LINES_MAX {
-            let at = required.find(content, from)?;
-            if required.is_whole {
-                return Some(at);
-            }
-            let line = Line::around(content, at)?;
-            if let Some(start) = self.regex.find_start(content, line.start.max(from)..line.end) {
-                return Some(start);
-            }
-            *n_false += 1;
-            from = line.next;
+    #[cfg_attr(
+        any(not(any(test, target_family = "wasm")), all(target_family = "wasm", not(feature = "regex"))),
+        expect(unused_variables, reason = "only an engine with a literal before it counts lines")
+    )]
+    fn find(&self, content: &[u8], from: usize, n_false: &mut usize) -> Option<usize> {
+        match &self.finder {
+            #[cfg(not(any(test, target_family = "wasm")))]
+            Finder::Engine { regex } => regex.find_start(content, from..content.len()),
+            #[cfg(all(any(test, target_family = "wasm"), any(feature = "regex", not(target_family = "wasm"))))]
+            Finder::Engine { regex, required } => find_with(regex, required.as_ref(), content, from, n_false),
+            #[cfg(all(target_family = "wasm", not(feature = "regex")))]
+            Finder::Text(text) => text.find(content, from),
+            #[cfg(any(test, all(target_family = "wasm", not(feature = "regex"))))]
+            Finder::Elsewhere(_) => None,
         }
-        self.regex.find_start(content, from..content.len())
     }
+}
+
+/// As [`Matcher::find`], with the literal before the engine.
+#[cfg(all(any(test, target_family = "wasm"), any(feature = "regex", not(target_family = "wasm"))))]
+fn find_with(
+    regex: &Regex,
+    required: Option<&Required>,
+    content: &[u8],
+    mut from: usize,
+    n_false: &mut usize,
+) -> Option<usize> {
+    let Some(required) = required else { return regex.find_start(content, from..content.len()) };
+    while *n_false < FALSE_LINES_MAX {
+        let at = required.find(content, from)?;
+        if required.is_whole {
+            return Some(at);
+        }
+        let line = Line::around(content, at)?;
+        if let Some(start) = regex.find_start(content, line.start.max(from)..line.end) {
+            return Some(start);
+        }
+        *n_false += 1;
+        from = line.next;
+    }
+    regex.find_start(content, from..content.len())
 }
 
 /// A matching line.
@@ -180,6 +307,14 @@ struct Hit {
     line: Line,
     /// Position of its first match in the file.
     first_match: usize,
+}
+
+impl Hit {
+    /// Returns the hit of a match. Each match must be behind the one before.
+    fn around(content: &[u8], start: usize, counter: &mut lines::Counter<'_>) -> Option<Self> {
+        let line = Line::around(content, start)?;
+        Some(Self { number: counter.number_at(line.start), line, first_match: start })
+    }
 }
 
 /// Truncates a result to its first `max_matches` matches and their context.

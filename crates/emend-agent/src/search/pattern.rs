@@ -8,15 +8,7 @@ use regex_syntax::hir::{
     Repetition,
 };
 
-use super::unicode;
-
-/// A pattern that does not compile.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the pattern is not a valid regular expression: {reason}")]
-pub struct PatternError {
-    /// The reason that the regex compiler gives.
-    pub reason: String,
-}
+use super::{PatternError, unicode};
 
 /// Returns `pattern` parsed and rewritten, with all flags resolved.
 pub(super) fn within_lines(pattern: &str, case_insensitive: bool) -> Result<Hir, PatternError> {

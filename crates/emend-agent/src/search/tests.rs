@@ -47,6 +47,13 @@ fn edges_of_lines_are_where_people_see_them() {
 }
 
 #[test]
+fn escaped_text_matches_itself() {
+    check(&escape("<b>"), "b\n<b>", &["2:<b>"]);
+    let all: String = (' '..='~').collect();
+    check(&escape(&all), &format!("x\n{all}"), &[&format!("2:{all}")]);
+}
+
+#[test]
 fn nothing_matches_across_lines() {
     check(r"a\s+b", "a\nb\na  b\n", &["3:a  b"]);
     check("a[^x]*b", "a\nb\na,b", &["3:a,b"]);

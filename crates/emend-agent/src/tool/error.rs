@@ -6,6 +6,7 @@ use super::names::ToolNames;
 use crate::environment::EnvError;
 use crate::error_code::{Code, HasCode};
 use crate::event::ErrorInfo;
+use crate::search::MatcherError;
 use crate::workspace::{LATEST, Rejection, WorkspaceError, latest_state_text};
 
 /// The result of a call that failed. The model sees it, and the run continues.
@@ -90,6 +91,12 @@ impl From<EnvError> for ToolError {
 impl HasCode for ToolError {
     fn code(&self) -> Code {
         self.code
+    }
+}
+
+impl From<MatcherError> for ToolError {
+    fn from(error: MatcherError) -> Self {
+        Self::new(error.code, error.message)
     }
 }
 

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::arguments::{counted, flag_argument, number_argument, schema, target_of_search, text_argument};
 use crate::approval::Target;
 use crate::environment::{FileMatches, FilePath};
-use crate::error_code::Code;
 use crate::search::Matcher;
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 
@@ -75,9 +74,8 @@ impl Tool for Grep {
         context: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let matcher =
-                Matcher::new(text_argument(arguments, "pattern"), flag_argument(arguments, "case_insensitive"))
-                    .map_err(|error| ToolError::new(Code::InvalidArgument, error.to_string()))?;
+            let case_insensitive = flag_argument(arguments, "case_insensitive");
+            let matcher = Matcher::load(text_argument(arguments, "pattern"), case_insensitive).await?;
             let mode = arguments.get("output_mode").and_then(Value::as_str).unwrap_or("content");
             let page = Page {
                 offset: number_argument(arguments, "offset").unwrap_or(0),

@@ -4,6 +4,7 @@ use super::file_view::FileView;
 use crate::canvas::LeaseError;
 use crate::environment::{EnvError, FilePath};
 use crate::error_code::{Code, HasCode};
+use crate::search::MatcherError;
 use crate::search::glob::GlobError;
 
 /// Why the workspace did not read or write.
@@ -15,6 +16,9 @@ pub enum WorkspaceError {
     /// A glob is malformed.
     #[error(transparent)]
     Glob(#[from] GlobError),
+    /// A search failed.
+    #[error(transparent)]
+    Search(#[from] MatcherError),
     /// The file is not text.
     #[error("{path}: {reason}")]
     NotText {
@@ -64,6 +68,7 @@ impl WorkspaceError {
         match self {
             Self::Environment(error) => error.code(),
             Self::Glob(error) => error.code(),
+            Self::Search(error) => error.code,
             Self::NotText { .. } => Code::Unsupported,
             Self::Stale { .. } | Self::Unapproved => Code::Stale,
             Self::Cancelled => Code::Aborted,

@@ -238,6 +238,7 @@ impl Workspace {
                 found.insert(at, FileMatches { path: file.path, lines });
             }
         }
+        query.matcher.checked()?;
         // Each source returned up to the limit of both together.
         let mut left = max_results;
         for file in &mut found {

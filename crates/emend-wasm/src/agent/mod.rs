@@ -112,6 +112,11 @@ extern "C" {
     #[wasm_bindgen(method, getter, js_name = callStore)]
     fn call_store(this: &AgentCallbacks) -> Option<Function>;
 
+    /// Compiles patterns in the module of the regex engine.
+    #[cfg(all(not(feature = "regex"), not(feature = "service")))]
+    #[wasm_bindgen(method, getter, js_name = loadPattern)]
+    fn load_pattern(this: &AgentCallbacks) -> Function;
+
     /// Asks the user whether a call may run.
     #[wasm_bindgen(method, getter)]
     fn approve(this: &AgentCallbacks) -> Option<Function>;
@@ -131,6 +136,8 @@ impl AgentHandle {
     #[wasm_bindgen(constructor)]
     pub fn new(options: &str, callbacks: &AgentCallbacks) -> Result<AgentHandle, JsValue> {
         let options = AgentOptions::parse(options).map_err(Failure::into_js)?;
+        #[cfg(all(not(feature = "regex"), not(feature = "service")))]
+        emend_agent::search::elsewhere::connect(Shared::new(crate::js::JsPatterns(callbacks.load_pattern())));
         let memory = || MemFs::new().with_clock(Shared::new(BrowserClock)).with_quota(options.quota());
         let files = match (callbacks.environment(), callbacks.run_command()) {
             (Some(host), _) => Files::Host(Shared::new(JsEnvironment::new(host))),
@@ -341,8 +348,7 @@ impl AgentHandle {
         max_results: usize,
     ) -> Task {
         self.task(async move |workspace| {
-            let matcher = Matcher::new(&pattern, ignore_case)
-                .map_err(|error| Failure::new(Code::InvalidArgument, error.to_string()))?;
+            let matcher = Matcher::load(&pattern, ignore_case).await?;
             Ok(workspace.grep(matcher, &path, glob.as_deref(), context_lines, max_results).await?)
         })
     }

@@ -11,6 +11,8 @@ mod call;
 mod command;
 #[cfg(feature = "agent")]
 pub(crate) mod environment;
+#[cfg(all(feature = "agent", not(feature = "regex"), not(feature = "service")))]
+mod patterns;
 mod provider;
 #[cfg(feature = "agent")]
 pub mod shell;
@@ -21,6 +23,8 @@ mod tool;
 
 #[cfg(feature = "agent")]
 pub(crate) use approver::JsApprover;
+#[cfg(all(feature = "agent", not(feature = "regex"), not(feature = "service")))]
+pub(crate) use patterns::JsPatterns;
 pub(crate) use provider::JsProvider;
 #[cfg(feature = "agent")]
 pub use shell::JsShell;

@@ -19,10 +19,11 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let llm = check(context.repo, &modules.llm, ("llm", sizes.llm), ("llm-glue", sizes.llm_glue))?;
     let offline =
         check(context.repo, &modules.offline, ("offline", sizes.offline), ("offline-glue", sizes.offline_glue))?;
+    let regex = check(context.repo, &modules.regex, ("regex", sizes.regex), ("regex-glue", sizes.regex_glue))?;
     let shell = check(context.repo, &modules.shell, ("shell", sizes.shell), ("shell-glue", sizes.shell_glue))?;
     let service =
         check(context.repo, &modules.service, ("service", sizes.service), ("service-glue", sizes.service_glue))?;
-    Ok(core + edit + llm + offline + shell + service)
+    Ok(core + edit + llm + offline + regex + shell + service)
 }
 
 /// Checks one module and its glue, each given with the name of its budget.

@@ -45,6 +45,7 @@ impl Engine {
         Ok(Self { lazy, simulation, caches: RefCell::default() })
     }
 
+    #[cfg(test)]
     pub(super) fn is_match(&self, haystack: &[u8]) -> bool {
         let input = Input::new(haystack).earliest(true);
         let caches = &mut *self.caches.borrow_mut();

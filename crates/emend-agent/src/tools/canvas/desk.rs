@@ -15,7 +15,7 @@ use super::sections::{AddressError, item, section};
 use crate::canvas::{LeaseError, Ticket};
 use crate::environment::FilePath;
 use crate::error_code::Code;
-use crate::search::{Matcher, SearchLimits};
+use crate::search::{Matcher, MatcherError, SearchLimits, escape};
 use crate::tool::ToolError;
 use crate::tools::canvas_replies::{
     CanvasEdited, CanvasLines, CanvasMatch, CanvasMatches, CheckOut, CheckedIn, Renewed,
@@ -206,15 +206,16 @@ impl<'a> CanvasDesk<'a> {
         is_regex: bool,
     ) -> Result<CanvasMatches, CanvasFailure> {
         let (open, _) = self.used(lease_id).await?;
-        let pattern = if is_regex { query.to_owned() } else { escaped(query) };
-        let matcher = Matcher::new(&pattern, false);
-        let matcher = matcher.map_err(|error| open.failed(Code::InvalidArgument, error.to_string()))?;
+        let pattern = if is_regex { query.to_owned() } else { escape(query) };
+        let failed = |error: MatcherError| open.failed(error.code, error.message);
+        let matcher = Matcher::load(&pattern, false).await.map_err(failed)?;
         let limits = SearchLimits {
             max_matches: MATCHES_MAX + 1,
             context_lines: 0,
             max_line_bytes: SearchLimits::MAX_LINE_BYTES,
         };
         let found = matcher.search(open.text.as_bytes(), limits);
+        matcher.checked().map_err(failed)?;
         let truncated = found.len() > MATCHES_MAX;
         let shown = found.into_iter().take(MATCHES_MAX);
         let found = shown.map(|line| CanvasMatch { line: line.line, text: line.text }).collect();
@@ -354,16 +355,4 @@ fn code_of(error: &AddressError) -> Code {
 /// Returns the revision of a text.
 fn revision_of(text: &str) -> String {
     ContentHash::of(text.as_bytes()).to_string()
-}
-
-/// Returns a pattern that matches the text itself.
-fn escaped(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for char in text.chars() {
-        if char.is_ascii_punctuation() {
-            pattern.push('\\');
-        }
-        pattern.push(char);
-    }
-    pattern
 }

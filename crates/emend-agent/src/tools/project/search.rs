@@ -12,7 +12,7 @@ use super::limits::ProjectToolLimits;
 use crate::environment::{DirEntry, FileMatches, FilePath};
 use crate::error_code::Code;
 use crate::search::glob::GlobPattern;
-use crate::search::{LineMatch, Matcher};
+use crate::search::{LineMatch, Matcher, escape};
 use crate::tool::{Tool, ToolContext, ToolEffect, ToolError, ToolOutput};
 use crate::tools::arguments::{number_argument, schema, text_argument};
 use crate::workspace::Workspace;
@@ -96,7 +96,7 @@ pub(crate) async fn search(
     let query = Query::new(query)?;
     let limit = limit.unwrap_or(limits.max_search_results_default).min(limits.max_search_results_cap);
     let lines_max = limits.max_search_snippet_lines.max(1);
-    let matcher = query.matcher()?;
+    let matcher = query.matcher().await?;
     let found = workspace.grep(matcher, ".", glob, CONTEXT_LINES, MATCHES_MAX).await?;
     let files = files(workspace, glob).await?;
     let mut results = ranked(&query, found, &files, lines_max);
@@ -160,10 +160,9 @@ impl Query {
     }
 
     /// Returns a matcher of lines with at least one of the words.
-    fn matcher(&self) -> Result<Matcher, ToolError> {
-        let words: Vec<String> = self.words.iter().map(|word| regex_syntax::escape(word)).collect();
-        Matcher::new(&words.join("|"), self.ignores_case)
-            .map_err(|error| ToolError::new(Code::InvalidArgument, error.to_string()))
+    async fn matcher(&self) -> Result<Matcher, ToolError> {
+        let words: Vec<String> = self.words.iter().map(|word| escape(word)).collect();
+        Ok(Matcher::load(&words.join("|"), self.ignores_case).await?)
     }
 
     /// Returns `text` in the case in which the words are compared.

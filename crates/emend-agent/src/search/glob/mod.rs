@@ -1,21 +1,28 @@
-//! Matches paths against globs by translating a glob to a regular expression.
+//! Matches paths against globs.
 //!
 //! `*` and `?` match characters other than `/`. `**` as a whole segment matches any number of segments. `[a-z]`,
 //! `[!a-z]` and `[[:alpha:]]` match one character. `{a,b}` matches either alternative. `\` takes the next character
-//! literally. The regex engine makes matching linear for every pattern, and makes `?` one character instead of one
-//! byte.
+//! literally.
+//!
+//! Natively a glob becomes a regular expression. A browser has no regex engine where files are listed, so a small matcher runs
+//! the parts of the glob there. Both take linear time for every glob. Tests compare them.
 
-use std::fmt::Write as _;
-use std::iter::Peekable;
-use std::str::Chars;
+#[cfg(not(target_family = "wasm"))]
+mod expression;
+mod parts;
+#[cfg(any(test, target_family = "wasm"))]
+mod program;
 
-use crate::search::engine::Regex;
-use crate::search::unicode;
+#[cfg(not(target_family = "wasm"))]
+use expression::Compiled;
+use parts::{Braces, Part};
+#[cfg(target_family = "wasm")]
+use program::Program as Compiled;
 
 /// A compiled glob.
 #[derive(Clone, Debug)]
 pub struct GlobPattern {
-    regex: Regex,
+    compiled: Compiled,
     is_negated: bool,
 }
 
@@ -42,7 +49,7 @@ pub enum GlobError {
         /// The last character of the range.
         last: char,
     },
-    /// The glob exceeds the size or nesting limit of the regex engine.
+    /// The glob exceeds the limit of its size or nesting.
     #[error("the glob is too large")]
     TooLarge,
 }
@@ -63,18 +70,18 @@ impl GlobPattern {
     /// Returns a [`GlobError`] if the glob is malformed.
     pub fn new(glob: &str) -> Result<Self, GlobError> {
         let (is_negated, glob) = split(glob);
-        Ok(Self { regex: compile(glob, Braces::Alternatives, false)?, is_negated })
+        Ok(Self { compiled: compile(glob, Braces::Alternatives, false)?, is_negated })
     }
 
     /// Compiles `glob` for names in which upper and lower case are the same.
     pub(crate) fn ignoring_case(glob: &str) -> Result<Self, GlobError> {
         let (is_negated, glob) = split(glob);
-        Ok(Self { regex: compile(glob, Braces::Alternatives, true)?, is_negated })
+        Ok(Self { compiled: compile(glob, Braces::Alternatives, true)?, is_negated })
     }
 
     /// Compiles a pattern of a `.gitignore`, in which `{`, `}` and `!` have no special meaning.
     pub(crate) fn of_gitignore(pattern: &str) -> Result<Self, GlobError> {
-        Ok(Self { regex: compile(pattern, Braces::Literal, false)?, is_negated: false })
+        Ok(Self { compiled: compile(pattern, Braces::Literal, false)?, is_negated: false })
     }
 
     /// Returns whether the glob starts with `!`.
@@ -85,21 +92,15 @@ impl GlobPattern {
     /// Returns whether `path`, a relative path with `/` separators, matches.
     #[must_use]
     pub fn is_match(&self, path: &str) -> bool {
-        self.regex.is_match(path.as_bytes()) != self.is_negated
+        self.compiled.is_match(path) != self.is_negated
     }
 
     /// Returns whether `path` or its last segment matches. This is the meaning of `*.rs` as a filter on a whole tree.
     #[must_use]
     pub fn is_match_or_name(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
-        (self.regex.is_match(path.as_bytes()) || self.regex.is_match(name.as_bytes())) != self.is_negated
+        (self.compiled.is_match(path) || self.compiled.is_match(name)) != self.is_negated
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Braces {
-    Alternatives,
-    Literal,
 }
 
 /// Returns whether a glob is negated, and the glob without its marks.
@@ -108,140 +109,12 @@ fn split(glob: &str) -> (bool, &str) {
     (is_negated, glob.strip_prefix("./").unwrap_or(glob))
 }
 
-fn compile(glob: &str, braces: Braces, ignores_case: bool) -> Result<Regex, GlobError> {
-    if glob.is_empty() {
-        return Err(GlobError::Empty);
-    }
-    let translated =
-        Translator { rest: glob.chars().peekable(), regex: String::new(), open: Vec::new(), braces }.run()?;
-    let pattern = format!(r"(?s)\A(?:{translated})\z");
-    let hir = match ignores_case {
-        true => unicode::parse(&pattern, true).ok(),
-        false => regex_syntax::parse(&pattern).ok(),
-    };
-    let hir = hir.ok_or(GlobError::TooLarge)?;
-    Regex::new(&hir).map_err(|_| GlobError::TooLarge)
+fn compile(glob: &str, braces: Braces, ignores_case: bool) -> Result<Compiled, GlobError> {
+    Compiled::new(&read(glob, braces)?, ignores_case).ok_or(GlobError::TooLarge)
 }
 
-struct Translator<'a> {
-    rest: Peekable<Chars<'a>>,
-    regex: String,
-    /// For each open `{`: whether a segment starts at its position.
-    open: Vec<bool>,
-    braces: Braces,
-}
-
-impl Translator<'_> {
-    fn run(mut self) -> Result<String, GlobError> {
-        let mut starts_segment = true;
-        while let Some(char) = self.rest.next() {
-            let started = std::mem::replace(&mut starts_segment, char == '/');
-            match char {
-                '*' if self.rest.peek() == Some(&'*') => starts_segment = self.stars(started),
-                '*' => self.regex.push_str("[^/]*"),
-                '?' => self.regex.push_str("[^/]"),
-                '[' => self.class()?,
-                '{' if self.braces == Braces::Alternatives => {
-                    self.regex.push_str("(?:");
-                    self.open.push(started);
-                    starts_segment = started;
-                }
-                ',' if !self.open.is_empty() => {
-                    self.regex.push('|');
-                    starts_segment = self.open.last().copied().unwrap_or_default();
-                }
-                '}' if self.open.pop().is_some() => self.regex.push(')'),
-                '\\' => {
-                    let escaped = self.rest.next().ok_or(GlobError::TrailingBackslash)?;
-                    self.literal(escaped);
-                }
-                char => self.literal(char),
-            }
-        }
-        if self.open.is_empty() { Ok(self.regex) } else { Err(GlobError::Unclosed { open: '{' }) }
-    }
-
-    fn literal(&mut self, char: char) {
-        self.regex.push_str(&regex_syntax::escape(char.encode_utf8(&mut [0; 4])));
-    }
-
-    /// Translates two or more stars and, if they form a whole segment, the `/` after them. Returns whether a segment
-    /// starts behind the translated part.
-    fn stars(&mut self, starts_segment: bool) -> bool {
-        while self.rest.next_if_eq(&'*').is_some() {}
-        let next = self.rest.peek().copied();
-        let ends = next.is_none() || (!self.open.is_empty() && matches!(next, Some(',' | '}')));
-        if starts_segment && ends {
-            self.regex.push_str(".+");
-            false
-        } else if starts_segment && self.rest.next_if_eq(&'/').is_some() {
-            self.regex.push_str("(?:.*/)?");
-            true
-        } else {
-            self.regex.push_str("[^/]*");
-            false
-        }
-    }
-
-    /// Translates a character class whose `[` has been read. A class never matches `/`.
-    fn class(&mut self) -> Result<(), GlobError> {
-        let unclosed = GlobError::Unclosed { open: '[' };
-        let is_negated = self.rest.next_if(|char| matches!(char, '!' | '^')).is_some();
-        let mut items = String::new();
-        let mut is_first = true;
-        loop {
-            let char = self.rest.next().ok_or_else(|| unclosed.clone())?;
-            match char {
-                ']' if !is_first => break,
-                '[' if self.rest.peek() == Some(&':') => items.push_str(&self.named_class()),
-                char => {
-                    let first = self.unescaped(char)?;
-                    items.push_str(&self.range(first)?);
-                }
-            }
-            is_first = false;
-        }
-        let not = if is_negated { "^" } else { "" };
-        let _ = write!(self.regex, "[[{not}{items}]&&[^/]]");
-        Ok(())
-    }
-
-    /// Translates a POSIX class such as `[:alpha:]` whose `[` has been read. Other text is taken character by
-    /// character.
-    fn named_class(&mut self) -> String {
-        const NAMES: [&str; 12] = [
-            "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit",
-        ];
-        let rest: String = self.rest.clone().take(1 + "alnum:]".len() + 1).collect();
-        let found = NAMES.into_iter().map(|name| format!(":{name}:]")).find(|class| rest.starts_with(class));
-        let Some(class) = found else { return escape_in_class('[') };
-        self.rest.nth(class.len() - 1);
-        format!("[{class}")
-    }
-
-    /// Translates one character of a class, or the range that it starts.
-    fn range(&mut self, first: char) -> Result<String, GlobError> {
-        let mut ahead = self.rest.clone();
-        let is_range = ahead.next() == Some('-') && ahead.next().is_some_and(|char| char != ']');
-        if !is_range {
-            return Ok(escape_in_class(first));
-        }
-        self.rest.next();
-        let last = self.rest.next().ok_or(GlobError::Unclosed { open: '[' })?;
-        let last = self.unescaped(last)?;
-        if first > last {
-            return Err(GlobError::Backwards { first, last });
-        }
-        Ok(format!("{}-{}", escape_in_class(first), escape_in_class(last)))
-    }
-
-    fn unescaped(&mut self, char: char) -> Result<char, GlobError> {
-        if char == '\\' { self.rest.next().ok_or(GlobError::Unclosed { open: '[' }) } else { Ok(char) }
-    }
-}
-
-fn escape_in_class(char: char) -> String {
-    format!(r"\x{{{:x}}}", u32::from(char))
+fn read(glob: &str, braces: Braces) -> Result<Vec<Part>, GlobError> {
+    if glob.is_empty() { Err(GlobError::Empty) } else { parts::read(glob, braces) }
 }
 
 #[cfg(test)]
