@@ -37,7 +37,10 @@ export async function loadPattern(pattern: string, ignoreCase: boolean): Promise
   const { glue, engine } = await inTime(loaded()).catch((thrown: unknown) => {
     throw described(thrown);
   });
-  return forCore(() => new LoadedPattern(engine, engine.call(() => new glue.PatternHandle(pattern, ignoreCase))));
+  return forCore(() => {
+    const handle = engine.call(() => new glue.PatternHandle(pattern, ignoreCase));
+    return new LoadedPattern(engine, handle);
+  });
 }
 
 async function loaded() {
