@@ -8,8 +8,8 @@ import type { InitOptions } from "./types.js";
 /** Options of {@link init}. */
 export interface CoreInitOptions extends InitOptions {
   /**
-   * Whether the offline model is loaded, too. It is otherwise loaded by its first request, which then needs the network.
-   * Default false.
+   * Whether the offline model is loaded, too, and the regex engine that it searches with. They are otherwise loaded by its first
+   * request, which then needs the network. Default false.
    */
   offline?: boolean | undefined;
   /**
@@ -32,5 +32,8 @@ export async function init(options: CoreInitOptions = {}): Promise<void> {
   const withOffline = optionalFlag("`offline`", offline);
   if (regex !== undefined) regexSource.given = () => regex;
   await coreModule.load(source);
-  if (withOffline) await (await import("./offline.js")).offlineModule.load();
+  if (withOffline) {
+    const [{ offlineModule }, { regexModule }] = await Promise.all([import("./offline.js"), import("./regex.js")]);
+    await Promise.all([offlineModule.load(), regexModule.load()]);
+  }
 }

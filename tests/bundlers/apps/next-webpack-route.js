@@ -9,7 +9,7 @@ const file = (name) => readFile(join(process.cwd(), "../../node_modules/emend/di
 
 export async function POST(request) {
   const { files, task } = await request.json();
-  await init({ wasm: file("core_bg.wasm") });
+  await init({ wasm: file("core_bg.wasm"), regex: file("regex-core_bg.wasm") });
   const model = { provider: "offline", wasm: file("offline-core_bg.wasm") };
   const agent = await Agent.create({ files, model });
   const { error } = await agent.run(task).result;

@@ -33,11 +33,11 @@ export const tests = {
   "webpack: emend/worker": built("webpack", "worker-agent.mjs", OF_AGENT),
   "Rollup: emend": built("Rollup", "agent.mjs", OF_AGENT),
   "Rollup: emend and emend/edit": built("Rollup", "edit.mjs", { ...OF_AGENT, edit: 1 }, { diff: 1 }),
-  // esbuild copies no file that `new URL` names: the program imports the modules' addresses, here three.
+  // esbuild copies no file that `new URL` names: the program imports the modules' addresses, here four.
   "esbuild: emend and emend/edit with addresses": built(
     "esbuild",
     "addresses.mjs",
-    { core: 1, edit: 1, offline: 1 },
+    { core: 1, edit: 1, offline: 1, regex: 1 },
     { diff: 1 },
   ),
 };

@@ -82,7 +82,31 @@ export const tests = {
       left: [],
       stat: 6,
     });
-    assert.deepEqual(modules.sort(), ["core_bg.wasm", "offline-core_bg.wasm"]);
+    // The offline model searches for a word.
+    assert.deepEqual(modules.sort(), ["core_bg.wasm", "offline-core_bg.wasm", "regex-core_bg.wasm"]);
+  },
+  async "only a pattern other than plain text loads the regex engine, once"({ page }) {
+    const { found, modules } = await inPage(page, async () => {
+      const { Agent } = await import("emend");
+      const agent = await Agent.create({ files: { "a.txt": "one\ntwo\n", "b/c.md": "Two\n" } });
+      const lines = async (pattern, options) => (await agent.files.grep(pattern, options)).map(({ path }) => path);
+      const plain = [await lines("two"), await lines("two", { glob: "**/*.{md,txt}" }), agent.files.glob("b/?.md")];
+      const before = performance
+        .getEntriesByType("resource")
+        .filter((entry) => entry.name.includes("regex-core")).length;
+      const patterns = [await lines("^t\\w+$", { ignoreCase: true }), await lines("o$")];
+      agent.close();
+      return { plain: [plain[0], plain[1], await plain[2]], before, patterns };
+    });
+    assert.deepEqual(found, {
+      plain: [["a.txt"], ["a.txt"], ["b/c.md"]],
+      before: 0,
+      patterns: [
+        ["a.txt", "b/c.md"],
+        ["a.txt", "b/c.md"],
+      ],
+    });
+    assert.deepEqual(modules, ["core_bg.wasm", "regex-core_bg.wasm"]);
   },
   async "emend/edit runs a patch, a diff and a review in a page, and loads nothing else"({ page }) {
     const { found, modules } = await inPage(page, async () => {
