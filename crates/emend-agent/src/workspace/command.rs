@@ -239,7 +239,7 @@ impl Workspace {
     async fn beside_users(&self, path: &FilePath, before: &Text, text: &str) -> Result<String, WorkspaceError> {
         let now = self.visible(path).await?;
         Ok(match (before, now) {
-            (Text::Known(before), Some(now)) if **before != *now => favouring_ours(before, &now, text, |_, _| ()),
+            (Text::Known(before), Some(now)) if **before != *now => favouring_ours(before, &now, text, &mut Vec::new()),
             _ => text.to_owned(),
         })
     }

@@ -3,6 +3,8 @@
 use emend_edit::diff::{RegionKind, compare3};
 use emend_edit::text::{first_eol, split_lines};
 
+use crate::HAS_SERVICE;
+
 /// Returns the lines of a conflict: those of `our` side, unless one side has only inserted lines after those of `before`. No line
 /// of one side is then in the way of the other, so both stay. Inserted lines that both sides have are not repeated.
 fn resolved<'a, 'b>(before: &[&str], our: &'a [&'b str], their: &'a [&'b str]) -> (&'a [&'b str], &'a [&'b str]) {
@@ -31,12 +33,23 @@ pub struct ReplacedLines {
     pub text: String,
 }
 
+/// Adds a replaced line. Lines in the place of one merged line belong together.
+fn add_replaced(replaced: &mut Vec<ReplacedLines>, line: usize, text: &str) {
+    if !HAS_SERVICE {
+        return;
+    }
+    match replaced.last_mut() {
+        Some(last) if last.line == line => last.text.push_str(text),
+        _ => replaced.push(ReplacedLines { line, text: text.to_owned() }),
+    }
+}
+
 /// Merges the changes of `ours` and `theirs` to `base`. On conflicting lines, those of `ours` stay, and lines that one side
-/// has only inserted beside them. `replaced` gets the number of each merged line and the line of `theirs` that it replaces.
+/// has only inserted beside them. `replaced` gets the lines of `theirs` that are not in the result.
 ///
 /// Changes of neighbouring lines are one region for the comparison. If neither side changed the number of lines, each line
 /// is merged by itself, so that typing in a line leaves an edit of the next line alone.
-pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str, mut replaced: impl FnMut(usize, &str)) -> String {
+pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str, replaced: &mut Vec<ReplacedLines>) -> String {
     let (base_lines, our_lines, their_lines) = (split_lines(base), split_lines(ours), split_lines(theirs));
     let eol = first_eol(ours).or_else(|| first_eol(theirs)).unwrap_or("\n");
     let mut merged = String::with_capacity(ours.len().max(theirs.len()));
@@ -62,13 +75,13 @@ pub(super) fn favouring_ours(base: &str, ours: &str, theirs: &str, mut replaced:
         if is_by_line {
             for (at, line) in their.iter().enumerate() {
                 if *line != before[at] && our[at] != before[at] && line != &our[at] {
-                    replaced(first + at, line);
+                    add_replaced(replaced, first + at, line);
                 }
             }
         } else if is_conflict {
             for line in their {
                 if !before.contains(line) && !lines.contains(line) && !more.contains(line) {
-                    replaced(first, line);
+                    add_replaced(replaced, first, line);
                 }
             }
         }

@@ -20,17 +20,6 @@ use crate::environment::{Access, EnvError, FileChange, FilePath};
 #[cfg(not(target_family = "wasm"))]
 const RACES_MAX: usize = 3;
 
-/// Adds a replaced line. Lines in the place of one merged line belong together.
-fn note_replaced(replaced: &mut Vec<ReplacedLines>, line: usize, text: &str) {
-    if !HAS_SERVICE {
-        return;
-    }
-    match replaced.last_mut() {
-        Some(last) if last.line == line => last.text.push_str(text),
-        _ => replaced.push(ReplacedLines { line, text: text.to_owned() }),
-    }
-}
-
 /// The new text of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileWrite {
@@ -284,7 +273,6 @@ impl Workspace {
     /// seen; empty in the core of a browser.
     ///
     /// # Errors
-    ///
     /// As for `user_edit`.
     pub async fn user_edit_over(
         &self,
@@ -317,11 +305,8 @@ impl Workspace {
         let _writing = self.enter().await?;
         let current = self.visible(file).await?;
         let mut replaced = Vec::new();
-        let note = |line, text: &str| note_replaced(&mut replaced, line, text);
         let text = match (text, base, &current) {
-            (Some(text), Some(base), Some(current)) if base != current => {
-                Some(favouring_ours(base, text, current, note))
-            }
+            (Some(text), Some(base), Some(now)) if base != now => Some(favouring_ours(base, text, now, &mut replaced)),
             (text, _, _) => text.map(str::to_owned),
         };
         let is_edited = text != current;

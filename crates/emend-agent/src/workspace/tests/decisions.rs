@@ -156,7 +156,7 @@ fn an_undo_of_a_restored_edit_goes_on_to_the_step_before_it() {
 
 #[test]
 fn an_edit_of_the_user_leaves_edits_of_neighbouring_lines_alone() {
-    let merged = |base, ours, theirs| crate::workspace::merge::favouring_ours(base, ours, theirs, |_, _| ());
+    let merged = |base, ours, theirs| crate::workspace::merge::favouring_ours(base, ours, theirs, &mut Vec::new());
     for (base, user, agent, expected) in [
         ("mid\ncolour\n", "midT\ncolour\n", "mid\ncolor\n", "midT\ncolor\n"),
         ("colour\nmid\ncolour\n", "colour\nmidT\ncolour\n", "color\nmid\ncolor\n", "color\nmidT\ncolor\n"),
