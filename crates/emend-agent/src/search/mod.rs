@@ -219,13 +219,12 @@ impl Matcher {
     /// # Errors
     ///
     /// The module that runs the pattern failed.
-    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "a browser's matcher can fail"))]
     pub fn checked(&self) -> Result<(), MatcherError> {
-        match &self.finder {
-            #[cfg(any(test, all(target_family = "wasm", not(feature = "regex"))))]
-            Finder::Elsewhere(elsewhere) => elsewhere.checked(),
-            _ => Ok(()),
+        #[cfg(any(test, all(target_family = "wasm", not(feature = "regex"))))]
+        if let Finder::Elsewhere(elsewhere) = &self.finder {
+            return elsewhere.checked();
         }
+        Ok(())
     }
 
     /// Returns the first `max` matching lines; none if `content` is binary.

@@ -95,9 +95,9 @@ impl Program {
         self.reach(&mut here, 0);
         for char in path.chars() {
             for &at in &here.list {
-                let reads = match &self.steps.get(at) {
-                    Some(Step::Range(first, last)) => (*first..=*last).contains(&char),
-                    Some(Step::Ranges { is_negated, ranges }) => {
+                let reads = match &self.steps[at] {
+                    Step::Range(first, last) => (*first..=*last).contains(&char),
+                    Step::Ranges { is_negated, ranges } => {
                         let is_in = |&(first, last): &(u32, u32)| (first..=last).contains(&u32::from(char));
                         char != '/' && ranges.iter().any(is_in) != *is_negated
                     }
@@ -107,9 +107,9 @@ impl Program {
                     self.reach(&mut next, at + 1);
                 }
             }
+            here.clear();
             std::mem::swap(&mut here, &mut next);
-            next.clear();
-            if here.list.is_empty() {
+            if here.list.is_empty() && !here.is_in[self.steps.len()] {
                 return false;
             }
         }
@@ -118,16 +118,28 @@ impl Program {
 
     /// Adds a step and those that it leads to without reading.
     fn reach(&self, reached: &mut Reached, step: usize) {
-        let mut ahead = vec![step];
-        while let Some(at) = ahead.pop() {
-            if std::mem::replace(&mut reached.is_in[at], true) {
-                continue;
+        let mut at = step;
+        loop {
+            let is_new = !std::mem::replace(&mut reached.is_in[at], true);
+            if is_new {
+                reached.seen.push(at);
             }
-            reached.list.push(at);
-            match self.steps.get(at) {
-                Some(Step::Fork(other)) => ahead.extend([*other, at + 1]),
-                Some(Step::Jump(other)) => ahead.push(*other),
-                _ => {}
+            match self.steps.get(at).filter(|_| is_new) {
+                Some(Step::Fork(other)) => {
+                    reached.ahead.push(*other);
+                    at += 1;
+                    continue;
+                }
+                Some(Step::Jump(other)) => {
+                    at = *other;
+                    continue;
+                }
+                Some(_) => reached.list.push(at),
+                None => {}
+            }
+            match reached.ahead.pop() {
+                Some(next) => at = next,
+                None => return,
             }
         }
     }
@@ -136,17 +148,23 @@ impl Program {
 /// The steps that some way to read the path has reached. The end counts as a step.
 #[derive(Clone)]
 struct Reached {
+    /// Those that read a character.
     list: Vec<usize>,
+    /// All.
+    seen: Vec<usize>,
     is_in: Vec<bool>,
+    /// Steps that are still to be followed.
+    ahead: Vec<usize>,
 }
 
 impl Reached {
     fn new(n_steps: usize) -> Self {
-        Self { list: Vec::new(), is_in: vec![false; n_steps + 1] }
+        Self { list: Vec::new(), seen: Vec::new(), is_in: vec![false; n_steps + 1], ahead: Vec::new() }
     }
 
     fn clear(&mut self) {
-        for at in self.list.drain(..) {
+        self.list.clear();
+        for at in self.seen.drain(..) {
             self.is_in[at] = false;
         }
     }

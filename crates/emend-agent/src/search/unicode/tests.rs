@@ -1,7 +1,7 @@
 //! Tests of the expansion: `regex-syntax` with its full tables is the oracle.
 
 use proptest::prelude::*;
-use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Hir};
+use regex_syntax::hir::Hir;
 
 use super::*;
 use crate::test_support::cases;
@@ -127,7 +127,7 @@ mod host_tests {
     use std::collections::BTreeSet;
     use std::fmt::Write as _;
 
-    use regex_syntax::hir::{Class, HirKind};
+    use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
     use super::*;
 
