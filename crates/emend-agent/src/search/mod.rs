@@ -49,6 +49,10 @@ pub struct Matcher {
 
 /// Finds the matches of a pattern.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    all(test, target_family = "wasm"),
+    expect(clippy::large_enum_variant, reason = "only tests have both variants, and a matcher has one of them")
+)]
 enum Finder {
     #[cfg(any(feature = "regex", not(target_family = "wasm")))]
     Engine {
