@@ -14,6 +14,22 @@ interface RunningCall {
   cancel(): void;
 }
 
+/** The fields of a tool: those of {@link AgentTool}. */
+const FIELDS = ["name", "description", "parameters", "effect", "pathParameters", "execute"];
+
+/**
+ * Refuses a field that tools do not have: with a misspelled `pathParameters`, the rules for paths would not apply. An instance
+ * of a class can have fields of its own.
+ */
+function rejectUnknownFields(tool: AgentTool): void {
+  const prototype: unknown = Object.getPrototypeOf(tool);
+  if (prototype !== Object.prototype && prototype !== null) return;
+  const unknown = Object.keys(tool).find((field) => !FIELDS.includes(field));
+  if (unknown === undefined) return;
+  const message = `the tool ${shown(tool.name)} has the unknown field ${JSON.stringify(unknown)}, expected one of ${FIELDS.join(", ")}`;
+  throw new ConfigError("configuration", message);
+}
+
 /** The custom tools of one agent. Their names are unique. */
 export class CustomTools {
   #tools = new Map<string, { tool: AgentTool; check: CheckArguments | undefined }>();
@@ -25,6 +41,7 @@ export class CustomTools {
     const names = new Set<unknown>();
     return tools.map((tool: AgentTool) => {
       const { name, description, parameters, effect, pathParameters, execute } = requireOptions("each tool", tool);
+      rejectUnknownFields(tool);
       if (typeof execute !== "function") {
         throw new ConfigError("configuration", `the tool ${shown(name)} has no \`execute\` function`);
       }

@@ -78,7 +78,7 @@ export interface SessionSummary {
   forkedFrom?: { id: string; nTurns: number };
   /**
    * Number of lines of the document that cannot be read, e.g. because a crash cut one off. They are skipped, and a session
-   * that is resumed begins with the event `WARNING`, code `sessionDamaged`. Absent if there are none.
+   * that is resumed begins with the event `WARNING`, code `session_damaged`. Absent if there are none.
    */
   nDamaged?: number;
   /** Why the session cannot be read. Absent if it can. */
