@@ -3,7 +3,7 @@
 import { brotliCompressSync, constants } from "node:zlib";
 
 /** Of the start view: the HTML with all that it loads at once. */
-export const START_BYTES_MAX = 48_400;
+export const START_BYTES_MAX = 48 * 1_024;
 /** Of all that is loaded until a file without highlighting can be edited. Modules of wasm are not counted. */
 export const APP_BYTES_MAX = 150 * 1_024;
 

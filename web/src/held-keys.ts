@@ -3,6 +3,9 @@
 /**
  * Keeps keys from the element with the focus until `isReady`, which is asked once a frame. Typed characters then go to the
  * field that has got the focus. Escape calls `cancel`, for a connection that is slow. Other keys are dropped.
+ *
+ * A click into a text calls `cancel`, too: the user has gone elsewhere, and keys for that place must not be lost, or press
+ * buttons of the target when it comes.
  */
 export function holdKeys(isReady: () => boolean, cancel: () => void): void {
   let typed = "";
@@ -12,12 +15,22 @@ export function holdKeys(isReady: () => boolean, cancel: () => void): void {
     event.preventDefault();
     event.stopPropagation();
   };
+  const leave = ({ target }: Event): void => {
+    if (!(target instanceof Element && target.closest("textarea, input, [contenteditable]"))) return;
+    typed = "";
+    cancel();
+    stop();
+  };
+  const stop = (): void => {
+    removeEventListener("keydown", hold, { capture: true });
+    removeEventListener("pointerdown", leave, { capture: true });
+  };
   const look = (): void => {
     if (!isReady()) {
       requestAnimationFrame(look);
       return;
     }
-    removeEventListener("keydown", hold, { capture: true });
+    stop();
     const field = document.activeElement;
     if (typed === "" || !(field instanceof HTMLInputElement)) return;
     // The only way of insertion that the field reports as typed text. The search reads its field after each key.
@@ -25,5 +38,6 @@ export function holdKeys(isReady: () => boolean, cancel: () => void): void {
     field.dispatchEvent(new KeyboardEvent("keyup", { bubbles: true }));
   };
   addEventListener("keydown", hold, { capture: true });
+  addEventListener("pointerdown", leave, { capture: true });
   requestAnimationFrame(look);
 }

@@ -47,6 +47,18 @@ export const tests = {
     await page.getByRole("dialog").waitFor();
   },
 
+  async "an editor that cannot be loaded says so, and shows the next file"({ page, url, expectErrors }) {
+    expectErrors(/ERR_FAILED/);
+    const part = /assets\/editor[^/]*\.js/;
+    await page.context().route(part, (route) => route.abort());
+    await page.goto(url);
+    await page.getByRole("button", { name: /^Try the sample/ }).click();
+    await page.getByText("The editor could not be loaded.").first().waitFor();
+    await page.context().unroute(part);
+    await page.locator(".tree-row.file:not(.selected)").first().click();
+    await page.locator(".cm-content").waitFor();
+  },
+
   async "keys that are typed before a dialog is loaded go into it, and not into the text"({ page, url }) {
     await delay(page, /assets\/dialogs[^/]*\.js/);
     const app = await openText(page, url, "one\n");
@@ -65,6 +77,21 @@ export const tests = {
     await page.getByRole("dialog").waitFor({ state: "detached" });
     assert.equal(await app.text(), "one\n");
     assert.equal(await app.editor.evaluate((node) => node === document.activeElement), true);
+  },
+
+  async "a click into a text before a dialog is loaded cancels the dialog, and no key is lost"({ page, url }) {
+    await delay(page, /assets\/dialogs[^/]*\.js/);
+    const app = await openText(page, url, "one\n");
+    await page
+      .getByRole("button", { name: /^Model:/ })
+      .first()
+      .focus();
+    await page.keyboard.press("Enter");
+    await app.input.click();
+    await page.keyboard.type("a b");
+    await page.waitForTimeout(600);
+    assert.equal(await app.input.inputValue(), "a b");
+    assert.equal(await page.getByRole("dialog").count(), 0, "the dialog was not cancelled");
   },
 
   async "keys that are typed before the search is loaded go into it, and not into the text"({ page, url }) {

@@ -178,6 +178,22 @@ export const tests = {
     });
   },
 
+  async "a new conversation shows what other clients change in files under review"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const app = await joinServer(page, url, server.url);
+      await page.getByText("What should I change?").waitFor();
+      await app.askAndWait("rename colour to color in notes.md");
+      await app.openFile("notes.md");
+      await page.getByRole("button", { name: "New conversation", exact: true }).first().click();
+      while ((await call(server.url, "GET", "/api/agent/sessions")).total < 2) await page.waitForTimeout(20);
+      await page.getByText("What should I change?").waitFor();
+      const { content } = await call(server.url, "GET", "/api/agent/buffer?file_path=notes.md");
+      const edited = `${content}A line of another client.\n`;
+      await call(server.url, "POST", "/api/agent/user_edit", { file_path: "notes.md", content: edited, base: content });
+      await page.locator(".cm-line", { hasText: "A line of another client." }).waitFor();
+    });
+  },
+
   async "a conversation that is archived or deleted elsewhere says so, and offers the way on"({ page, url }) {
     await withServer({ origin: new URL(url).origin }, async (server) => {
       const app = await joinServer(page, url, server.url);

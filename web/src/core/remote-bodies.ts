@@ -1,6 +1,13 @@
 /** Converts the bodies of a server into the types of the package. */
 import type { Hunk, HunkLine, Review, ReviewFile } from "emend";
-import type { AttachedEvent, ResyncEvent, ReviewBody, ServiceReading, StateEvent } from "emend/service-client";
+import type {
+  AttachedEvent,
+  ResyncEvent,
+  ReviewBody,
+  ServiceEvent,
+  ServiceReading,
+  StateEvent,
+} from "emend/service-client";
 
 type HunkBody = ReviewBody["files"][number]["hunks"][number];
 
@@ -47,6 +54,13 @@ export function hunkIds({ files }: ReviewBody): string[] {
 
 export function scopeOf(path: string | null) {
   return path === null ? { all: true } : { file_path: path };
+}
+
+/** Returns whether an event of another session can change files or the review, which all sessions have in common. */
+export function changesFiles({ type }: ServiceEvent): boolean {
+  return /^(review|apply|conflict|checkpoint\.rollback|session\.rew|job\.(completed|reopened|settled|failed|cancelled))/.test(
+    type,
+  );
 }
 
 export function isAttached(item: AttachedEvent | ServiceReading): item is AttachedEvent {

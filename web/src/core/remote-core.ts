@@ -27,7 +27,7 @@ import type {
   Step,
   WriteResult,
 } from "./protocol.js";
-import { hunkIds, isAttached, isResync, isState, moved, scopeOf } from "./remote-bodies.js";
+import { changesFiles, hunkIds, isAttached, isResync, isState, moved, scopeOf } from "./remote-bodies.js";
 import { RemoteFiles } from "./remote-files.js";
 import { type Link, RemoteLink } from "./remote-link.js";
 import { foundSession, lastUsedSession, RemoteSessions } from "./remote-sessions.js";
@@ -224,7 +224,7 @@ export class RemoteCore extends RemoteSessions implements Own {
         const ended = this.#note(item);
         if (ended !== null) void this.#flush().then(() => this.#ended.get(ended)?.());
         if (ended !== null && this.#isRough) return true;
-      }
+      } else if (changesFiles(item)) this.#noteFiles();
     }
     this.#attach();
     return false;

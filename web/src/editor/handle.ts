@@ -8,10 +8,17 @@ export type { CursorPlace, Decision, EditorHooks, SelectedLines } from "./contro
 
 type Update = Parameters<EditorController["update"]>[0];
 
+/** An element for the editor. */
+interface Place {
+  readonly parent: HTMLElement;
+  unmount: (() => void) | undefined;
+}
+
 export class EditorHandle {
   #controller: EditorController | null = null;
   #loading: Promise<EditorController> | null = null;
   #hooks: EditorHooks | null = null;
+  readonly #places = new Set<Place>();
 
   /** Sets the hooks. Call it before the first file is shown. */
   connect(hooks: EditorHooks): void {
@@ -20,9 +27,9 @@ export class EditorHandle {
 
   /** Loads the editor. A failed attempt is repeated by the next call. */
   load(): Promise<EditorController> {
-    this.#loading ??= this.#load().catch((error: unknown) => {
+    this.#loading ??= this.#load().catch((cause: unknown) => {
       this.#loading = null;
-      throw error;
+      throw new Error("The editor could not be loaded. Check the connection, and open the file again.", { cause });
     });
     return this.#loading;
   }
@@ -32,22 +39,19 @@ export class EditorHandle {
     const controller = new Controller();
     if (this.#hooks) controller.connect(this.#hooks);
     this.#controller = controller;
+    for (const place of this.#places) place.unmount = controller.mount(place.parent);
     return controller;
   }
 
   /** Mounts the editor into the page as soon as it is loaded. Returns the function that unmounts it. */
   mount(parent: HTMLElement): () => void {
-    let unmount: (() => void) | null = null;
-    let left = false;
-    this.load().then(
-      (controller) => {
-        if (!left) unmount = controller.mount(parent);
-      },
-      () => undefined,
-    );
+    const place: Place = { parent, unmount: this.#controller?.mount(parent) };
+    this.#places.add(place);
+    // A failure is shown with the first file. Another file loads the editor again, which then mounts it.
+    this.load().catch(() => undefined);
     return () => {
-      left = true;
-      unmount?.();
+      this.#places.delete(place);
+      place.unmount?.();
     };
   }
 
