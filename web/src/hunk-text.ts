@@ -1,6 +1,5 @@
 /** Describes hunks in words, for labels and screen readers. */
-import type { Hunk, Review, ReviewFile, WriteResult } from "./engine.js";
-import { reveal } from "./reveal.js";
+import type { Hunk, Review, ReviewFile } from "./engine.js";
 
 /** Returns the number of lines of `kind` in a hunk. */
 export function countLines(hunk: Hunk, kind: "added" | "removed"): number {
@@ -32,18 +31,6 @@ export function linesPhrase(hunk: Hunk): string {
 /** Returns the line without its line ending. */
 export function withoutBreak(text: string): string {
   return text.replace(/(?:\r\n?|\n)$/, "");
-}
-
-/** Number of characters of replaced lines that a message shows. */
-const REPLACED_CHARS_MAX = 120;
-
-/** Says which lines that another client or program wrote an edit of the user has replaced. */
-export function replacedPhrase(path: string, replaced: WriteResult["replaced"]): string {
-  const texts = replaced.map(({ text }) => reveal(text.trim().replace(/\s*[\r\n]+\s*/g, " ⏎ "))).join(" … ");
-  const shown = texts.length > REPLACED_CHARS_MAX ? `${texts.slice(0, REPLACED_CHARS_MAX)}…` : texts;
-  const places = replaced.map(({ line }) => line).join(", ");
-  const lines = replaced.length === 1 ? `line ${places}` : `lines ${places}`;
-  return `Your text in ${path} replaced a change that was made elsewhere meanwhile, in ${lines}: “${shown}”. An undo of your edit brings it back.`;
 }
 
 /** Returns the changed ranges of a line without the blanks at their ends. A range of blanks only stays as it is. */

@@ -8,7 +8,6 @@ import type { FilesIn } from "../files/types.js";
 import { approvalCallback } from "../host/approvals.js";
 import { CustomTools } from "../host/custom-tools.js";
 import type { HostFiles } from "../host/environment.js";
-import { loadPattern } from "../host/patterns.js";
 import { shellOf } from "../host/shell.js";
 import { StoreLink } from "../sessions/store-link.js";
 import type { WasmInstance } from "../wasm/instance.js";
@@ -48,6 +47,11 @@ export interface Prepared {
   open(module: AgentModule): Promise<{ wasm: WasmInstance; create: () => AgentHandle }>;
   /** Adds the initial files. */
   fill(bridge: HandleBridge, module: AgentModule): Promise<void>;
+}
+
+/** Rejects with an error as the core reads it. */
+function notLoaded(): Promise<never> {
+  return Promise.reject('{"code":"io_error","message":"the regex engine could not be loaded"}');
 }
 
 /** Returns the function that sends requests. */
@@ -90,7 +94,8 @@ export async function prepare(options: AgentOptions, selected: SelectedModel): P
         runTool: ownTools.start,
         callStore: link?.call,
         approve: ask,
-        loadPattern,
+        loadPattern: (pattern: string, ignoreCase: boolean) =>
+          import("../host/patterns.js").then((host) => host.loadPattern(pattern, ignoreCase), notLoaded),
         runCommand: shellOf(wasm, shell),
         environment: host,
       };

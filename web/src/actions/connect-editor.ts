@@ -2,7 +2,7 @@
 
 import { drafts } from "../drafts.js";
 import { describe } from "../engine.js";
-import { pendingHunks, replacedPhrase } from "../hunk-text.js";
+import { pendingHunks } from "../hunk-text.js";
 import { newId } from "../ids.js";
 import { keyName } from "../keys.js";
 import {
@@ -43,7 +43,9 @@ editor.connect({
     const { text, changed, replaced } = await engine.write(path, raw, base, { kind: "typing", path }, written, key);
     // The toast's Undo would now undo this typing instead of its own step.
     if (changed && toast.value?.undo) toast.value = null;
-    if (replaced.length > 0) notify(replacedPhrase(path, replaced), { level: "error" });
+    // Not awaited: the write is done.
+    if (replaced.length > 0)
+      import("../replaced.js").then(({ tellReplaced }) => tellReplaced([[path, replaced]])).catch(showError);
     // Not awaited: the refresh is queued behind this write, so awaiting it would deadlock.
     void refresh("texts").catch(showError);
     return text;

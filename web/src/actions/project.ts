@@ -20,7 +20,7 @@ import {
   readDirectory,
   writeBack,
 } from "../folder.js";
-import { pendingHunks, plural, replacedPhrase } from "../hunk-text.js";
+import { pendingHunks, plural } from "../hunk-text.js";
 import { newId } from "../ids.js";
 import {
   browserFolder,
@@ -33,6 +33,7 @@ import {
 } from "../kept-folders.js";
 import { openProjects } from "../locks.js";
 import { invitation, noteJoined, rememberedSession, rememberSession, wasJoined } from "../own-server.js";
+import type { Replaced } from "../replaced.js";
 import {
   additions,
   choose,
@@ -316,16 +317,14 @@ async function join(url: string, token: string): Promise<void> {
 /** Sends the text to a server that it could not take before. Other changes since then stay. */
 async function sendKept(engine: Engine): Promise<void> {
   const kept = drafts.of(draftsId());
-  const lost: string[] = [];
-  for (const { path, text, base } of kept) {
-    const { replaced } = await engine.write(path, text, base, { kind: "typing", path });
-    if (replaced.length > 0) lost.push(replacedPhrase(path, replaced));
-  }
+  const edits: Replaced[] = [];
+  for (const { path, text, base } of kept)
+    edits.push([path, (await engine.write(path, text, base, { kind: "typing", path })).replaced]);
   drafts.forget(draftsId());
   if (kept.length === 0) return;
   await refresh();
-  const saved = `Saved what you typed while the server did not answer: ${kept.map(({ path }) => path).join(", ")}.`;
-  notify([saved, ...lost].join(" "), { level: lost.length > 0 ? "error" : "info" });
+  notify(`Saved what you typed while the server did not answer: ${kept.map(({ path }) => path).join(", ")}.`);
+  (await import("../replaced.js")).tellReplaced(edits);
 }
 
 /**
