@@ -7,7 +7,6 @@ import type { AgentHandle } from "../core.js";
 import { BusyError, ConfigError, EmendError, NotInitializedError } from "../errors.js";
 import { CustomTools } from "../host/custom-tools.js";
 import { COMPACTION, TURN } from "../names.js";
-import { listSessions, removeSession } from "../sessions/stores.js";
 import type { SessionStore, SessionSummary, Turn } from "../sessions/types.js";
 import { optionalFlag, optionsOf, requireOptions, requireText } from "../validate.js";
 import { coreModule, glue } from "../wasm/core.js";
@@ -157,12 +156,15 @@ export class Agent {
 
   /** Lists the sessions of a store, most recently used first. */
   static async sessions(store: SessionStore): Promise<SessionSummary[]> {
+    const { listSessions } = await import("../sessions/list.js");
     return listSessions(store);
   }
 
   /** Removes a session and its other documents from a store. Returns whether the session existed. */
   static async removeSession(store: SessionStore, id: string): Promise<boolean> {
-    return removeSession(store, requireText("the id", id));
+    const wanted = requireText("the id", id);
+    const { removeSession } = await import("../sessions/list.js");
+    return removeSession(store, wanted);
   }
 
   /**
