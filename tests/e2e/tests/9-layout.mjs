@@ -47,6 +47,8 @@ export const tests = {
     await page.keyboard.type(" mine");
     await page.getByText("you edited this").first().waitFor();
     await page.setViewportSize({ width: 390, height: 780 });
+    const accept = app.bars.first().locator(".accept");
+    assert.ok((await accept.evaluate((node) => node.getBoundingClientRect().right)) <= 390, "Accept is cut off");
     const rows = (selector) =>
       page
         .locator(selector)

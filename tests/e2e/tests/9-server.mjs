@@ -30,7 +30,7 @@ export const tests = {
       await app.row("notes.md").click();
       await app.hunks(1);
       assert.match(await app.changes(), /1 change in 1 file/);
-      assert.match(await readFile(join(server.folder, "notes.md"), "utf8"), /The colour of/);
+      assert.match(await onDisk(server), /The colour of/);
 
       // Another client of the same session.
       const { sessions } = await call(server.url, "GET", "/api/agent/sessions");
@@ -42,7 +42,7 @@ export const tests = {
 
       await page.getByRole("button", { name: "Accept file" }).click();
       await app.says("Accepted 2 changes");
-      assert.match(await readFile(join(server.folder, "notes.md"), "utf8"), /The color of the sky/);
+      assert.match(await onDisk(server), /The color of the sky/);
       await page.getByRole("button", { name: "Undo accept in notes.md" }).click();
       await app.hunks(2);
 
@@ -50,7 +50,7 @@ export const tests = {
       await page.keyboard.press("Control+End");
       await page.keyboard.type("Mine.");
       await page.waitForTimeout(800);
-      assert.match(await readFile(join(server.folder, "notes.md"), "utf8"), /Mine\.$/);
+      assert.match(await onDisk(server), /Mine\.$/);
 
       // A second page joins and sees the conversation from its beginning.
       const second = await page.context().newPage();
@@ -244,6 +244,36 @@ export const tests = {
       await page.getByRole("button", { name: "Accept these" }).click();
       await app.says("Accepted 1 change. 2 left to review.");
       assert.equal(await readFile(more, "utf8"), "one older line\n\n\n\nanother new line\n");
+    });
+  },
+
+  async "typing inside a change under review waits for a save, which asks about the assistant's words"({ page, url }) {
+    await withServer({ origin: new URL(url).origin }, async (server) => {
+      const app = await joinServer(page, url, server.url);
+      await page.getByText("What should I change?").waitFor();
+      const before = await onDisk(server);
+      await app.askAndWait("rename colour to color in notes.md");
+      await app.openFile("notes.md");
+      await page.locator(".cm-line", { hasText: "The color" }).first().click();
+      await page.keyboard.press("End");
+      await page.keyboard.type(" MINE");
+      const status = page.locator(".save-state");
+      await status.filter({ hasText: "Not saved" }).waitFor();
+      assert.equal(await onDisk(server), before);
+      await page.keyboard.press("Control+s");
+      const question = page.getByRole("dialog");
+      await question.getByText("words of the assistant").first().waitFor();
+      await page.keyboard.press("Escape");
+      assert.equal(await onDisk(server), before);
+      // With the decision nothing keeps the file from being saved.
+      await app.hunks(1);
+      await page
+        .getByRole("button", { name: /^Accept/ })
+        .first()
+        .click();
+      await app.hunks(0);
+      await status.filter({ hasText: "No unsaved changes" }).waitFor();
+      assert.match(await onDisk(server), /The color.* MINE/);
     });
   },
 

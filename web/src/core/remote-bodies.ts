@@ -11,7 +11,12 @@ import type {
 
 type HunkBody = ReviewBody["files"][number]["hunks"][number];
 
-export function moved({ revision, files, unsaved = [] }: ReviewBody): Review & { readonly unsaved: readonly string[] } {
+/** The review of a server, with the files whose text waits for a save. */
+export interface RemoteReview extends Review {
+  readonly unsaved: readonly string[];
+}
+
+export function moved({ revision, files, unsaved = [] }: ReviewBody): RemoteReview {
   return {
     revision,
     unsaved,

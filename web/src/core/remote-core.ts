@@ -32,6 +32,7 @@ import { RemoteFiles } from "./remote-files.js";
 import { type Link, RemoteLink } from "./remote-link.js";
 import { foundSession, lastUsedSession, RemoteSessions } from "./remote-sessions.js";
 import { readTranscript } from "./remote-transcript.js";
+import { WaitingEdits } from "./remote-waiting.js";
 import { ReviewChanges } from "./review-changes.js";
 import { endsJob, eventsOfQuestion, translated } from "./service-events.js";
 
@@ -64,6 +65,7 @@ type RemoteStep = Step & {
 export class RemoteCore extends RemoteSessions implements Own {
   readonly #send: (batch: EventBatch) => Promise<void>;
   readonly #review = new ReviewChanges();
+  #held = new WaitingEdits();
   #files: RemoteFiles;
   /** Ends the present stream of events. The next one begins after the conversation was read again. */
   #stream = new AbortController();
@@ -129,6 +131,7 @@ export class RemoteCore extends RemoteSessions implements Own {
     const core = new RemoteCore(this.client, this.link, session, this.#send);
     core.#files = this.#files;
     core.#steps = this.#steps;
+    core.#held = this.#held;
     core.#batches = this.#batches;
     return core;
   }
@@ -311,7 +314,7 @@ export class RemoteCore extends RemoteSessions implements Own {
     // First: the server finds a change by another program when it reads the file.
     const reading = path === null ? null : await this.#reading(path);
     if (path !== null && reading !== null && "text" in reading) this.#files.add(path);
-    const [review, lease] = await Promise.all([this.#readReview(), this.canvas()]);
+    const [review, lease] = await Promise.all([this.#readSettled(), this.canvas()]);
     for (const file of review.files) this.#files.add(file.path);
     // Not awaited: the list of a large project takes the server a moment.
     if (scope === "files")
@@ -337,6 +340,21 @@ export class RemoteCore extends RemoteSessions implements Own {
     return moved(await this.client.call("GetReview", {}));
   }
 
+  /** Reads the review, after saving what need not wait any more. */
+  async #readSettled() {
+    const review = await this.#readReview();
+    const done = this.#held.next(review);
+    if (done.length === 0) return review;
+    // A file that another program has changed stays unsaved, and a save by the user names the reason.
+    await this.saveFiles(done).catch(() => undefined);
+    return this.#readReview();
+  }
+
+  override async saveFiles(paths: readonly string[]): Promise<void> {
+    await super.saveFiles(paths);
+    this.#held.saved(paths);
+  }
+
   #list({ files }: Review): readonly FileInfo[] {
     const status = { create: "created", update: "modified", delete: "deleted" } as const;
     const changed = new Map(files.map((file) => [file.path, file]));
@@ -356,33 +374,15 @@ export class RemoteCore extends RemoteSessions implements Own {
     }
   }
 
-  async read(path: string): Promise<string | null> {
-    return (await this.#buffer(path))?.content ?? null;
-  }
-
-  async readDisk(path: string): Promise<string | null> {
-    return (await this.#buffer(path))?.saved_content ?? null;
-  }
-
-  savedText(path: string): Promise<string | null> {
-    return this.readDisk(path);
-  }
-
-  async #buffer(path: string) {
-    try {
-      return await this.client.call("GetBuffer", { file_path: path });
-    } catch (error) {
-      if ((error as { code?: string }).code === "not_found") return null;
-      throw error;
-    }
-  }
-
   async write(path: string, text: string, base: string | null, step: Step): Promise<WriteResult> {
     const before = await this.read(path);
     // It may be hidden, or not listed yet.
     if (step.kind === "new file" && before !== null) throw new Error(`${path} exists already`);
-    const body = { file_path: path, content: text, ...(base !== null && { base }) };
+    if (before !== base) this.#held.know(await this.#readReview());
+    const waits = this.#held.mustWait(path, before === base ? base : null, text);
+    const body = { file_path: path, content: text, save: !waits, ...(base !== null && { base }) };
     const { content, replaced = [] } = await this.client.call("UserEdit", { body });
+    if (waits) this.#held.add(path);
     const after = content ?? "";
     this.#files.add(path);
     if (after !== before) this.#step(step);

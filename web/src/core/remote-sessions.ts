@@ -1,4 +1,4 @@
-/** The sessions of a server: lists, searches, starts, changes and deletes them; the canvas of the joined one, and saving. */
+/** The sessions of a server: lists, searches, starts, changes and deletes them; the canvas of the joined one; its files. */
 import type { CanvasState } from "emend";
 import type { Budget, CanvasBody, ServiceClient, ServiceEvent, SessionRecord, Spent } from "emend/service-client";
 import type { Amounts, OfServer, SessionChange, SessionInfo, SessionPage } from "./protocol.js";
@@ -35,6 +35,27 @@ export class RemoteSessions extends Absent implements Omit<OfServer, "listMore" 
   async sessionInfo(): Promise<SessionInfo> {
     const record = await this.client.call("GetSession", { session_id: this.session });
     return { ...infoOf(record), spentByTask: amountsOf(record.job?.usage ?? {}) };
+  }
+
+  async read(path: string): Promise<string | null> {
+    return (await this.buffer(path))?.content ?? null;
+  }
+
+  async readDisk(path: string): Promise<string | null> {
+    return (await this.buffer(path))?.saved_content ?? null;
+  }
+
+  savedText(path: string): Promise<string | null> {
+    return this.readDisk(path);
+  }
+
+  protected async buffer(path: string) {
+    try {
+      return await this.client.call("GetBuffer", { file_path: path });
+    } catch (error) {
+      if ((error as { code?: string }).code === "not_found") return null;
+      throw error;
+    }
   }
 
   async saveFiles(paths: readonly string[]): Promise<void> {
