@@ -46,6 +46,14 @@ async function runTask({ task, model, messages, responses }) {
     if (response === undefined) throw new TypeError("the recording has no response to this request");
     return new Response(response.body, { status: response.status, headers: response.headers });
   };
+  // The judge reads the names of the core. Those inside of arguments belong to the task.
+  const ofCore = (record) =>
+    Object.fromEntries(
+      Object.entries(record).map(([name, value]) => [
+        name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+        value,
+      ]),
+    );
   const agent = await Agent.create({
     model: { provider: "anthropic", model, apiKey: "none" },
     profile: "none",
@@ -63,7 +71,7 @@ async function runTask({ task, model, messages, responses }) {
     for await (const event of agent.run(message)) {
       const { kind, data } = event;
       if (kind.endsWith("_DELTA")) continue;
-      events.push({ kind, data });
+      events.push({ kind, data: { ...ofCore(data), ...(data.usage && { usage: ofCore(data.usage) }) } });
       if (kind === "TOOL_CALL_START") started.set(data.callId, JSON.stringify(data.arguments));
       const edit = task.user_edit;
       if (kind === "TOOL_CALL_END" && edit !== null && !isEdited && started.get(data.callId)?.includes(edit.path)) {
