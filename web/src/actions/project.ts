@@ -324,7 +324,7 @@ async function sendKept(engine: Engine): Promise<void> {
   if (kept.length === 0) return;
   await refresh();
   notify(`Saved what you typed while the server did not answer: ${kept.map(({ path }) => path).join(", ")}.`);
-  (await import("../replaced.js")).tellReplaced(edits);
+  if (edits.some(([, lines]) => lines.length > 0)) (await import("../replaced.js")).tellReplaced(edits);
 }
 
 /**
