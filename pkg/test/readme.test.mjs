@@ -53,6 +53,18 @@ test("the example of emend/service prints what it should", async (t) => {
   assert.equal(stdout, "completed The color of the sky.\n\n");
 });
 
+test("the example of checkpoints keeps the review across a reload and rolls it back", async (t) => {
+  const stdout = await runExample(t, 'import { memoryStore } from "emend";\nimport { createService }');
+  assert.equal(
+    stdout,
+    [
+      "1 hunk waits",
+      "The colour of the sea.\nThe colour of the sky.\n The color of the sea.\nThe color of the sky.\n The color of the sea.\nThe color of the sky.\n",
+      "2 lines rolled back: The colour of the sea.\nThe colour of the sky.\n\n",
+    ].join("\n"),
+  );
+});
+
 test("the example of emend/worker prints what it should", async (t) => {
   const stdout = await runExample(t, "import { WorkerAgent }");
   assert.match(stdout, /^SESSION_START\n[\s\S]*PROCESSING_END\n1 /);
