@@ -87,6 +87,8 @@ export const tests = {
       assert.equal(await answer.locator("del").textContent(), "old");
       assert.match(await answer.textContent(), /a link \(https:\/\/example\.com\/x\).*<img src=x.*<b>html<\/b>/s);
       assert.equal(await answer.locator("a, img, b").count(), 0);
+      await answer.locator("pre .tok-keyword").waitFor();
+      assert.deepEqual(await answer.locator("pre .tok-keyword").allTextContents(), ["const"]);
       await page.getByRole("button", { name: "Copy code" }).click();
       assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "const a = 1;");
       await page.getByRole("button", { name: "Copy the answer" }).click();

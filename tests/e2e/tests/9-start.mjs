@@ -56,6 +56,27 @@ export const tests = {
     await new App(other).row("beds/plan.md").waitFor();
     await other.locator(".cm-line", { hasText: "beans" }).waitFor();
     await other.close();
+
+    const start = await page.context().newPage();
+    await start.goto(url);
+    const del = start.getByRole("button", { name: "Delete garden" });
+    await del.click();
+    await new App(start).says("Another tab works on this project.");
+    await page.close();
+    await del.click();
+    const question = start.getByRole("dialog", { name: "Delete garden?" });
+    await question.getByRole("button", { name: "Cancel" }).click();
+    await start.getByRole("button", { name: "Open garden" }).waitFor();
+    await del.click();
+    await question.getByRole("button", { name: "Delete" }).click();
+    await start.getByRole("button", { name: "Open garden" }).waitFor({ state: "detached" });
+    const left = await start.evaluate(async () => {
+      const root = await navigator.storage.getDirectory();
+      const names = [];
+      for await (const name of (await root.getDirectoryHandle("emend-projects")).keys()) names.push(name);
+      return names;
+    });
+    assert.deepEqual(left, []);
   },
 
   async "an archive opens without its outer folder, and everything downloads as one"({ page, url }) {

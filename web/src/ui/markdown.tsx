@@ -9,7 +9,7 @@ import "../styles/entries.css";
 import { signal } from "@preact/signals";
 import type { Token, Tokens } from "marked";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { memo } from "../memo.js";
 import { reveal } from "../reveal.js";
 import { CopyButton } from "./copy-button.js";
@@ -105,17 +105,31 @@ function blocks(tokens: readonly Token[]): ComponentChildren {
   return tokens.map((token, index) => <Block key={index} token={token} />);
 }
 
+/** Pause in milliseconds after which the code of a block counts as finished, and gets colours. */
+const CALM_MS = 300;
+
 function Code({ token }: { token: Tokens.Code }) {
-  const language = (token.lang ?? "").split(/\s/)[0];
+  const language = (token.lang ?? "").split(/\s/)[0] ?? "";
+  const { text } = token;
+  const [drawn, draw] = useState<{ readonly text: string; readonly parts: ComponentChildren } | null>(null);
+  useEffect(() => {
+    if (language === "") return;
+    const timer = setTimeout(async () => {
+      // Without its colours the code is complete, too.
+      const parts = await import("./code-colours.js").then((it) => it.coloured(text, language)).catch(() => null);
+      if (parts !== null) draw({ text, parts });
+    }, CALM_MS);
+    return () => clearTimeout(timer);
+  }, [text, language]);
   return (
     <div class="md-code">
       <div class="md-code-head">
         <span class="faint">{reveal(language || "text")}</span>
         <span class="spacer" />
-        <CopyButton text={token.text} label="Copy code" />
+        <CopyButton text={text} label="Copy code" />
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it. */}
-      <pre tabIndex={0}>{reveal(token.text)}</pre>
+      <pre tabIndex={0}>{drawn?.text === text ? drawn.parts : reveal(text)}</pre>
     </div>
   );
 }

@@ -10,8 +10,9 @@ import {
 } from "../actions/project.js";
 import { canPickDirectory } from "../folder.js";
 import { reveal } from "../reveal.js";
-import { dialog, inBrowser, kept, opening, startProblem } from "../store.js";
+import { dialog, inBrowser, kept, notify, opening, startProblem } from "../store.js";
 import { Icon, type IconName } from "./icons.js";
+import { NOT_LOADED } from "./later.js";
 import { ToolButton } from "./top-bar.js";
 
 export function StartView() {
@@ -129,6 +130,14 @@ function DoorText({ icon, title, text }: { icon: IconName; title: string; text: 
   );
 }
 
+async function deleteProject(name: string): Promise<void> {
+  try {
+    await (await import("../actions/delete-in-browser.js")).deleteInBrowser(name);
+  } catch {
+    notify(NOT_LOADED, { level: "error" });
+  }
+}
+
 function Earlier({ disabled }: { disabled: boolean }) {
   if (kept.value.length === 0 && inBrowser.value.length === 0) return null;
   return (
@@ -170,6 +179,12 @@ function Earlier({ disabled }: { disabled: boolean }) {
                   <Icon name="files" size={14} />
                   <span class="earlier-name">Open {reveal(name)}</span>
                 </button>
+                <ToolButton
+                  icon="trash"
+                  label={`Delete ${reveal(name)}`}
+                  disabled={disabled}
+                  onClick={() => void deleteProject(name)}
+                />
               </li>
             ))}
           </ul>
