@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::model::base64;
 use crate::transport::{Headers, is_harmless_header};
 
 /// The credentials of one adapter. Its `Debug` form shows none of them.
@@ -99,7 +98,7 @@ pub(crate) fn credentials_of(headers: &Headers, url: &str) -> Vec<String> {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if let Some((user, _)) = authority.rsplit_once('@') {
         // As written in the URL, and as sent.
-        found.push(STANDARD.encode(user));
+        found.push(base64::encode(user.as_bytes()));
         found.push(user.split_once(':').map_or(user, |(_, password)| password).to_owned());
     }
     let query = rest.split('#').next().and_then(|rest| rest.split_once('?')).map_or("", |(_, query)| query);

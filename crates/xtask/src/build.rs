@@ -144,8 +144,9 @@ fn optimise(repo: &Repo, arguments: &[String], wasm: &Path) -> Result<()> {
     run(command("node", repo.root()).arg(program).args(arguments).arg(wasm).arg("-o").arg(wasm))
 }
 
-/// Puts similar functions next to each other.
+/// Puts similar functions next to each other, and removes the columns from the places that panics name.
 fn order(repo: &Repo, module: &Module, wasm: &Path) -> Result<()> {
+    run(command("node", repo.root()).arg(repo.path("crates/xtask/js/columns.mjs")).arg(wasm))?;
     // The script gives names, because wasm-opt orders functions by their names alone. The names are not written.
     run(command("node", repo.root()).arg(repo.path("crates/xtask/js/order.mjs")).arg(wasm))?;
     let features = module.wasm_opt.iter().filter(|argument| argument.starts_with("--enable-")).cloned();

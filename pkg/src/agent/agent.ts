@@ -8,7 +8,7 @@ import { BusyError, ConfigError, EmendError, NotInitializedError } from "../erro
 import { CustomTools } from "../host/custom-tools.js";
 import { COMPACTION, TURN } from "../names.js";
 import type { SessionStore, SessionSummary, Turn } from "../sessions/types.js";
-import { optionalFlag, optionsOf, requireOptions, requireText } from "../validate.js";
+import { optionalFlag, optionsOf, requireCount, requireId, requireOptions, requireText } from "../validate.js";
 import { coreModule, glue } from "../wasm/core.js";
 import type { Task } from "../wasm/instance.js";
 import { AgentBridge } from "./bridge.js";
@@ -17,6 +17,7 @@ import { type AgentChange, Changes } from "./changes.js";
 import { prepare, senderOf } from "./create.js";
 import type { EventFeed } from "./event-feed.js";
 import { Files } from "./files.js";
+import { imagesOf } from "./images.js";
 import { newestCursor } from "./newest-cursor.js";
 import { OWN_OPTIONS, withOwnNames } from "./option-names.js";
 import type {
@@ -25,6 +26,7 @@ import type {
   AgentOptions,
   EventsOptions,
   ForkOptions,
+  MessageOptions,
   ModelOptions,
   NewSessionOptions,
   RejectOptions,
@@ -204,9 +206,7 @@ export class Agent {
     this.#changes.sessionOpened();
   }
 
-  /**
-   * The session's id, for {@link resume}. It changes when a new session begins because a provider refused the last one.
-   */
+  /** The session's id, for {@link resume}. Only {@link newSession} and {@link openSession} change it. */
   get sessionId(): string {
     return this.#bridge.callJson((handle) => handle.sessionId());
   }
@@ -223,16 +223,19 @@ export class Agent {
    * Starts a run with a task for the agent.
    *
    * @throws {BusyError} if the last run has not ended.
-   * @throws {EmendError} with code `invalid_argument` if the task is empty, or `signal` is not an `AbortSignal`.
+   * @throws {EmendError} with code `invalid_argument` if the task is empty, or `signal` is not an `AbortSignal`;
+   *   `unsupported` if the model does not take one of the images: it takes none, or the image is too large, one too many,
+   *   or of another format.
    */
   run(text: string, options: RunOptions = {}): Run {
     this.#refuseIfBusy();
     const task = requireText("the task", text);
-    const { signal } = optionsOf(options, ["signal"]);
+    const { signal, images: given } = optionsOf(options, ["signal", "images"]);
+    const images = imagesOf(given);
     const follow = (after: number): EventFeed => this.#bridge.subscribe(after);
     const feed = this.#tracing && follow(newestCursor(follow));
     try {
-      this.#run = this.#bridge.startRun(task, signal);
+      this.#run = this.#bridge.startRun(task, images, signal);
     } catch (error) {
       void feed?.return();
       throw error;
@@ -245,11 +248,11 @@ export class Agent {
    * Queues a task. The current run continues with it when the present task is done. Without a run it waits for the
    * next.
    *
-   * @throws {EmendError} with code `invalid_argument` if the task is empty.
+   * @throws {EmendError} with code `invalid_argument` if the task is empty, `unsupported` if the model does not take an
+   *   image.
    */
-  followUp(text: string): void {
-    const task = requireText("the task", text);
-    this.#bridge.callJson((handle) => handle.say(task, false));
+  followUp(text: string, options: MessageOptions = {}): void {
+    this.#bridge.say(requireText("the task", text), options, false);
   }
 
   /**
@@ -311,7 +314,16 @@ export class Agent {
 
   /** Returns the pending hunks. */
   review(): Review {
-    return this.#bridge.callJson((handle) => handle.review());
+    return this.reviewSince(0);
+  }
+
+  /**
+   * Returns the pending hunks of the files that changed after a revision, e.g. that of the {@link review} that was read last. A
+   * file that has no pending hunk any more is listed with none. Without changes it costs nothing.
+   */
+  reviewSince(revision: number): Review {
+    const since = requireId("the revision", revision);
+    return this.#bridge.callJson((handle) => handle.review(since));
   }
 
   /**
@@ -360,6 +372,19 @@ export class Agent {
   async rejectAll(path?: string): Promise<Review> {
     const file = await this.#reviewed(path);
     return this.#decide("reject", (handle) => handle.rejectAll(file));
+  }
+
+  /**
+   * Splits a hunk in two. The second one begins with the line `line` of {@link Hunk.lines}, counted from 0. Files do not
+   * change. {@link undo} joins the two.
+   *
+   * @throws {EmendError} with code `not_found` if there is no such hunk, `invalid_argument` if one of the two would have no
+   *   changed line.
+   */
+  async split(hunkId: string, line: number): Promise<Review> {
+    const id = requireText("the hunk id", hunkId);
+    const at = requireCount("the line", line);
+    return this.#decide("split", (handle) => handle.split(id, at));
   }
 
   async #decide(action: DecisionKind, work: (handle: AgentHandle) => Task): Promise<Review> {

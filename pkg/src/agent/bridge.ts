@@ -1,13 +1,15 @@
 /** Calls one agent in wasm, and ends everything that is pending when the agent is closed. */
 
-import type { AgentHandle } from "../core.js";
+import type { AgentHandle, RunHandle } from "../core.js";
 import type { HostFiles } from "../host/environment.js";
 import type { StoreLink } from "../sessions/store-link.js";
-import { requireText } from "../validate.js";
+import { optionsOf, requireText } from "../validate.js";
 import type { WasmInstance } from "../wasm/instance.js";
 import { EventFeed } from "./event-feed.js";
 import type { AgentEvent } from "./events.js";
 import { HandleBridge } from "./handle-bridge.js";
+import { attach, imagesOf, type NamedImage } from "./images.js";
+import type { MessageOptions } from "./options.js";
 import { readEvent } from "./read-event.js";
 import { Run, type RunControl } from "./run.js";
 
@@ -22,13 +24,20 @@ export class AgentBridge extends HandleBridge {
     super(wasm, create, host, store, "agent");
   }
 
+  /** Adds a user message: to the current run if `now`, otherwise after it. */
+  say(message: string, options: MessageOptions, now: boolean): void {
+    const images = imagesOf(optionsOf(options, ["images"]).images);
+    this.callJson((handle) => {
+      attach(handle, images);
+      return handle.say(message, now);
+    });
+  }
+
   /** Starts a run. */
-  startRun(task: string, signal: unknown): Run {
+  startRun(task: string, images: readonly NamedImage[], signal: unknown): Run {
     this.refuseIfClosed();
-    const steer = (text: string): void => {
-      const message = requireText("the message", text);
-      this.callJson((handle) => handle.say(message, true));
-    };
+    const steer = (text: string, options: MessageOptions): void =>
+      this.say(requireText("the message", text), options, true);
     const { host, store } = this;
     const control: RunControl = {
       steer,
@@ -39,7 +48,11 @@ export class AgentBridge extends HandleBridge {
       },
     };
     store?.begin();
-    return new Run(this.wasm, () => this.handle.run(task), this.drivers, signal, control);
+    const start = (): RunHandle => {
+      attach(this.handle, images);
+      return this.handle.run(task);
+    };
+    return new Run(this.wasm, start, this.drivers, signal, control);
   }
 
   /** Subscribes to the events after a cursor. */

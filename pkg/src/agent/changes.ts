@@ -11,7 +11,7 @@ export type AgentChange =
   /** The user wrote or removed a file. */
   | { kind: "write"; path: string; revision?: number }
   /** The user decided on hunks, or went a step back or forth. */
-  | { kind: "decision"; action: "accept" | "reject" | "undo" | "redo" }
+  | { kind: "decision"; action: "accept" | "reject" | "split" | "undo" | "redo" }
   /** A run has begun or ended, or another session was opened. */
   | { kind: "run" | "session" }
   /** The agent was closed. `error` is the panic that ended it, if there was one. */

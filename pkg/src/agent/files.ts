@@ -142,7 +142,7 @@ export class Files {
     const files = new Map<string, Bytes>();
     for (let at = 0; at < listed.length; at += 2) files.set(listed[at] as string, listed[at + 1] as Bytes);
     if (pending) {
-      const review = this.#bridge.callJson<Review>((handle) => handle.review());
+      const review = this.#bridge.callJson<Review>((handle) => handle.review(0));
       // All reads start before the first one is awaited, so they describe one state of the files.
       const visible = review.files.map(async ({ path }) => [path, await this.read(path)] as const);
       for (const [path, state] of await Promise.all(visible)) {

@@ -259,8 +259,26 @@ export interface EventsOptions {
   after?: number | undefined;
 }
 
+/** An image for the model: PNG, JPEG, GIF or WebP. */
+export interface ImageInput {
+  /** The type of the image, e.g. `image/png`. The contents decide if they are of another one. */
+  mediaType?: string | undefined;
+  data: Uint8Array;
+  /** The name of the image for the model. */
+  name?: string | undefined;
+}
+
+/** Options of {@link Agent.followUp} and {@link Run.steer}. */
+export interface MessageOptions {
+  /**
+   * Images that the model gets with the message: at most 10, each of at most 3,932,160 bytes. They are saved with the
+   * session. A model that takes no images is an error with code `unsupported`.
+   */
+  images?: readonly ImageInput[] | undefined;
+}
+
 /** Options of {@link Agent.run}. */
-export interface RunOptions {
+export interface RunOptions extends MessageOptions {
   /** Cancels the run. */
   signal?: AbortSignal | undefined;
 }

@@ -7,6 +7,7 @@ import { AbortError, BusyError, ConflictError, type EmendError } from "../errors
 import { glue } from "../wasm/core.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
 import type { AgentEvent, EventKind } from "./events.js";
+import type { MessageOptions } from "./options.js";
 import { readEvent } from "./read-event.js";
 import type { RunResult } from "./types.js";
 
@@ -31,7 +32,7 @@ interface Reader {
  */
 export interface RunControl {
   /** Adds a message to the run. */
-  steer(text: string): void;
+  steer(text: string, options: MessageOptions): void;
   /** Calls `poll`, which advances `run`. */
   polling<T>(run: object, poll: () => T): T;
   /** Ends the wait for functions of the host that the cancelled `run` called. */
@@ -124,11 +125,12 @@ export class Run implements AsyncIterable<AgentEvent> {
    * Sends the model a message during the run. The model sees it after the current tool calls, or after the answer that
    * it is writing. Use {@link Agent.followUp} for a message that can wait until the task is done.
    *
-   * @throws {EmendError} with code `conflict` if the run has ended, `invalid_argument` if the text is empty.
+   * @throws {EmendError} with code `conflict` if the run has ended, `invalid_argument` if the text is empty,
+   *   `unsupported` if the model does not take an image.
    */
-  steer(text: string): void {
+  steer(text: string, options: MessageOptions = {}): void {
     if (this.#ended) throw new ConflictError("conflict", "the run has ended; start a new one with `agent.run`");
-    this.#control.steer(text);
+    this.#control.steer(text, options);
   }
 
   /** Cancels the run. Its last event is `PROCESSING_END`. */

@@ -1,6 +1,7 @@
 /** The page's side: an agent whose core runs in a worker. */
 
 import type { AgentChange } from "../agent/changes.js";
+import { imagesOf } from "../agent/images.js";
 import type { EventsOptions, RunOptions } from "../agent/options.js";
 import type { AgentEvent } from "../agent/types.js";
 import { CallerSignal } from "../caller-signal.js";
@@ -18,8 +19,19 @@ const CREATE = Symbol("create");
 
 /** Names of the methods that only pass on their arguments. */
 const METHODS = [
-  ...["newSession", "openSession", "turns", "followUp", "compact", "review", "accept", "reject", "acceptAll"],
-  ...["rejectAll", "undo", "redo"],
+  ...[
+    "newSession",
+    "openSession",
+    "turns",
+    "followUp",
+    "compact",
+    "review",
+    "reviewSince",
+    "accept",
+    "reject",
+    "acceptAll",
+  ],
+  ...["rejectAll", "split", "undo", "redo"],
 ];
 
 /**
@@ -111,10 +123,11 @@ export class WorkerAgent {
    * `BusyError`, are thrown by the loop and by `result`.
    */
   run(text: string, options: RunOptions = {}): WorkerRun {
-    const { signal } = optionsOf(options, ["signal"]);
+    const { signal, ...rest } = optionsOf(options, ["signal", "images"]);
+    imagesOf(rest.images);
     // Throws if it is not a signal.
     new CallerSignal(signal);
-    return new WorkerRun((begin) => this.#agent.run(text, { signal }, begin), signal, this.#waiting);
+    return new WorkerRun((begin) => this.#agent.run(text, { signal, ...rest }, begin), signal, this.#waiting);
   }
 
   /** Subscribes to the session's events, as `Agent.events` does. */

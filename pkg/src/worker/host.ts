@@ -79,7 +79,7 @@ function run(agent: Agent, text: string, options: RunOptions, begin: (run: Offer
           () => run.result,
           () => true,
         ),
-      steer: (message) => run.steer(message),
+      steer: (message, options) => run.steer(message, options),
       cancel: () => run.cancel(),
     });
   });

@@ -1,7 +1,7 @@
 /** The functions that the page and the worker of an agent call of each other. */
 
 import type { Agent } from "../agent/agent.js";
-import type { RunOptions } from "../agent/options.js";
+import type { MessageOptions, RunOptions } from "../agent/options.js";
 import type { AgentEvent, RunResult } from "../agent/types.js";
 import { fieldOf } from "../exceptions.js";
 
@@ -31,7 +31,7 @@ export interface OfferedRun {
   next(): Promise<IteratorResult<AgentEvent, undefined>>;
   return(): Promise<unknown>;
   result(): Promise<RunResult>;
-  steer(text: string): void;
+  steer(text: string, options: MessageOptions): void;
   cancel(): void;
 }
 

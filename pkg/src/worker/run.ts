@@ -1,5 +1,6 @@
 /** A run of an agent in a worker. */
 
+import type { MessageOptions } from "../agent/options.js";
 import type { AgentEvent, RunResult } from "../agent/types.js";
 import { AbortError, BusyError, isEmendError } from "../errors.js";
 import type { Called, OfferedRun } from "./protocol.js";
@@ -42,8 +43,8 @@ export class WorkerRun implements AsyncIterable<AgentEvent> {
   }
 
   /** Sends the model a message during the run. */
-  async steer(text: string): Promise<void> {
-    await this.#call((run) => run.steer(text));
+  async steer(text: string, options: MessageOptions = {}): Promise<void> {
+    await this.#call((run) => run.steer(text, options));
   }
 
   /** Cancels the run. Its last event is `PROCESSING_END`. */

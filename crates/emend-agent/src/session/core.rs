@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Context;
 
-use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, Message, Random, Shared, ToolResult};
+use emend_llm::{BoxFuture, CancelToken, Clock, MaybeSend, MaybeSync, MediaData, Message, Random, Shared, ToolResult};
 
 use super::budget::Spending;
 use super::grants::Approvals;
@@ -64,18 +64,27 @@ impl Core {
 /// The beginning of a run.
 pub(in crate::session) enum Start {
     /// A message of the user.
-    Message(String),
+    Message(UserMessage),
     /// The run with this number goes on after the process that ran it was killed.
     Again { run_id: u64 },
+}
+
+/// A message of the user as it was given, before its mentions are read.
+pub(in crate::session) struct UserMessage {
+    pub(in crate::session) text: String,
+    /// The images that came with it.
+    pub(in crate::session) images: Vec<MediaData>,
 }
 
 /// Messages of the user that arrived during a run.
 #[derive(Default)]
 pub(in crate::session) struct Queues {
+    /// Images for the next message of the user.
+    pub(in crate::session) images: Vec<MediaData>,
     /// Messages for the conversation after the current round.
-    pub(in crate::session) steering: Vec<String>,
+    pub(in crate::session) steering: Vec<UserMessage>,
     /// Messages for the conversation after the current one is answered.
-    pub(in crate::session) follow_ups: VecDeque<String>,
+    pub(in crate::session) follow_ups: VecDeque<UserMessage>,
 }
 
 /// Whether a run is in progress, and how it ends.
@@ -83,6 +92,8 @@ pub(in crate::session) struct Status {
     pub(in crate::session) state: SessionState,
     /// Whether the session closes at the end of the run.
     pub(in crate::session) closing: bool,
+    /// Whether that, or its end, follows a failure, after which it can be reopened.
+    pub(in crate::session) failed: bool,
     /// Cancels the run.
     pub(in crate::session) cancel: Option<CancelToken>,
     /// The last reported step of context usage, in units of five percent.
@@ -212,8 +223,14 @@ impl Core {
     pub(in crate::session) fn end(&self) {
         self.subagents.drop_all();
         self.emitter.emit(EventKind::SessionEnd { state: SessionState::Closed });
-        self.status().state = SessionState::Closed;
-        self.emitter.end();
+        let is_final = {
+            let mut status = self.status();
+            status.state = SessionState::Closed;
+            !status.failed
+        };
+        if is_final {
+            self.emitter.end();
+        }
     }
 }
 

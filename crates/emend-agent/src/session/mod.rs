@@ -33,11 +33,11 @@ pub use run_loop::compaction::Compaction;
 pub use run_loop::tool_call::call_tool;
 pub use steps::StepKeeper;
 
-use self::core::{Core, EditScope, LOST, Queues, Start, Status};
+use self::core::{Core, EditScope, LOST, Queues, Start, Status, UserMessage};
 use crate::approval::Grant;
-use crate::event::{Emitter, Event, EventKind, ResyncRequired, SessionState, Subscription};
+use crate::event::{Emitter, Event, ResyncRequired, SessionState, Subscription};
 use crate::history::{ContextUse, History, HistoryEntry, HistoryEntryKind, is_valid, repaired};
-use crate::tool::ToolRegistry;
+use crate::tool::{ToolError, ToolRegistry};
 use crate::workspace::{ReadTracker, Workspace};
 use budget::Spending;
 use grants::Approvals;
@@ -113,8 +113,8 @@ impl Session {
         let SessionOptions { provider, model, offline, tools, workspace, clock, random, config } = options;
         let tools = usable(tools, &workspace);
         let emitter = Shared::new(Emitter::new(id.clone(), Shared::clone(&clock), config.event_bytes_max));
-        emitter.emit(EventKind::SessionStart { model: model.clone(), provider: provider.name().to_owned(), offline });
         let settings = Settings { provider, model, offline, tools: Shared::new(tools), config: Shared::new(config) };
+        emitter.emit(settings.session_start());
         let subagents = Shared::new(Subagents::new(
             Shared::clone(&workspace),
             Shared::clone(&clock),
@@ -123,7 +123,14 @@ impl Session {
             Shared::clone(&approvals),
             Shared::clone(&spending),
         ));
-        let status = Status { state: SessionState::Idle, closing: false, cancel: None, context_step: 0, run_id: 0 };
+        let status = Status {
+            state: SessionState::Idle,
+            closing: false,
+            failed: false,
+            cancel: None,
+            context_step: 0,
+            run_id: 0,
+        };
         Self {
             core: Shared::new(Core {
                 id,
@@ -260,11 +267,9 @@ impl Session {
     ///
     /// Returns a [`SubmitError`]; nothing changes then.
     pub fn submit(&self, text: &str, cancel: CancelToken) -> Result<Run, SubmitError> {
-        if text.trim().is_empty() {
-            return Err(SubmitError::Empty);
-        }
+        let message = self.message(text)?;
         self.begin(&cancel)?;
-        Ok(Run::start(&self.core, Start::Message(text.to_owned()), cancel))
+        Ok(Run::start(&self.core, Start::Message(message), cancel))
     }
 
     /// Goes on with a run during which another process was killed: with the calls of the last response that have no
@@ -303,7 +308,7 @@ impl Session {
     ///
     /// Returns [`SubmitError::Empty`] or [`SubmitError::Closed`].
     pub fn steer(&self, text: &str) -> Result<(), SubmitError> {
-        self.queue(text, |queues, text| queues.steering.push(text))?;
+        self.queue(text, |queues, message| queues.steering.push(message))?;
         let canvas = self.core.workspace.canvas();
         // A subagent gets the messages of a model.
         if !self.core.is_child() && canvas.state(self.core.clock.now_ms()).held {
@@ -318,17 +323,39 @@ impl Session {
     ///
     /// Returns [`SubmitError::Empty`] or [`SubmitError::Closed`].
     pub fn follow_up(&self, text: &str) -> Result<(), SubmitError> {
-        self.queue(text, |queues, text| queues.follow_ups.push_back(text))
+        self.queue(text, |queues, message| queues.follow_ups.push_back(message))
     }
 
-    fn queue(&self, text: &str, put: fn(&mut Queues, String)) -> Result<(), SubmitError> {
-        if text.trim().is_empty() {
-            return Err(SubmitError::Empty);
-        }
+    fn queue(&self, text: &str, put: fn(&mut Queues, UserMessage)) -> Result<(), SubmitError> {
+        let message = self.message(text)?;
         if self.is_closed() {
             return Err(SubmitError::Closed);
         }
-        put(&mut self.core.queues(), text.to_owned());
+        put(&mut self.core.queues(), message);
+        Ok(())
+    }
+
+    /// Returns a message with the images that were attached for it.
+    fn message(&self, text: &str) -> Result<UserMessage, SubmitError> {
+        let images = std::mem::take(&mut self.core.queues().images);
+        if text.trim().is_empty() {
+            return Err(SubmitError::Empty);
+        }
+        Ok(UserMessage { text: text.to_owned(), images })
+    }
+
+    /// Attaches an image to the next message of the user, as the mention of an image file does. `name` names it to the
+    /// model. The contents decide on its type.
+    ///
+    /// # Errors
+    ///
+    /// Code `unsupported` if it is not an image, is too large or one too many, or if the model takes no images. Then the
+    /// images that were attached before it are dropped, too.
+    pub fn attach_image(&self, name: &str, bytes: &[u8]) -> Result<(), ToolError> {
+        let mut others = std::mem::take(&mut self.core.queues().images);
+        let image = input::mentions::attached_image(&self.core, &others, name, bytes)?;
+        others.push(image);
+        self.core.queues().images = others;
         Ok(())
     }
 
@@ -435,11 +462,29 @@ impl Session {
         }
     }
 
-    /// Closes the session. A run in progress is cancelled and still reports its end; the last event is `SESSION_END`. A
-    /// closed session stays closed.
+    /// Opens the session again if a failure of the provider has closed it. Its id, conversation and cursors go on, and
+    /// subscriptions get the next events. A session that was closed by [`close`](Self::close) stays closed.
+    pub fn open_again(&self) {
+        {
+            let mut status = self.core.status();
+            if status.state != SessionState::Closed || !status.failed {
+                return;
+            }
+            (status.state, status.closing, status.failed) = (SessionState::Idle, false, false);
+        }
+        self.core.emitter.emit(self.core.settings().session_start());
+    }
+
+    /// Closes the session. A run in progress is cancelled and still reports its end; the last event is `SESSION_END`, after
+    /// which subscriptions end. A closed session stays closed.
     pub fn close(&self) {
         let cancel = {
             let mut status = self.core.status();
+            let has_failed = std::mem::take(&mut status.failed);
+            if has_failed && status.state == SessionState::Closed {
+                drop(status);
+                return self.core.emitter.end();
+            }
             if std::mem::replace(&mut status.closing, true) && status.state != SessionState::Processing {
                 return;
             }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::budget::RunBudget;
 use crate::approval::{Approver, Policy};
 use crate::error_code::Code;
+use crate::event::EventKind;
 use crate::history::{ContextStrategy, PruneOldOutputs};
 use crate::tool::{CommandLimits, ResultForm, ToolRegistry};
 use crate::workspace::Workspace;
@@ -159,6 +160,14 @@ pub(super) struct Settings {
     pub(super) offline: bool,
     pub(super) tools: Shared<ToolRegistry>,
     pub(super) config: Shared<SessionConfig>,
+}
+
+impl Settings {
+    /// Returns the event that tells the model of a session that begins.
+    pub(super) fn session_start(&self) -> EventKind {
+        let Self { provider, model, offline, .. } = self;
+        EventKind::SessionStart { model: model.clone(), provider: provider.name().to_owned(), offline: *offline }
+    }
 }
 
 /// Why a message was rejected.

@@ -223,13 +223,24 @@ impl Workspace {
     /// Changes of other runs are not part of these hunks, so a decision on them leaves the others as they are.
     #[must_use]
     pub fn review_of(&self, runs: Option<&[u64]>) -> Review {
+        self.review_part(runs, 0)
+    }
+
+    /// Returns the pending hunks of the files that changed after `revision`, so that a reader of an earlier review reads what
+    /// changed alone. A file without a pending hunk any more is listed without hunks, except after revision 0.
+    #[must_use]
+    pub fn review_since(&self, revision: u64) -> Review {
+        self.review_part(None, revision)
+    }
+
+    fn review_part(&self, runs: Option<&[u64]>, since: u64) -> Review {
         let runs = runs.map(run_names);
         let state = self.state();
         let mut files = Vec::new();
-        for (path, entry) in &state.files {
+        for (path, entry) in state.files.iter().filter(|(_, entry)| entry.changed_at > since || since == 0) {
             let hunks = pending(&entry.log, runs.as_deref());
             let hunks: Vec<ReviewHunk> = hunks.map(|hunk| shown(entry, hunk)).collect();
-            if hunks.is_empty() {
+            if hunks.is_empty() && since == 0 {
                 continue;
             }
             let count = |kind| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind == kind).count();

@@ -1,6 +1,6 @@
 //! Groups the changes of a review into hunks, as ranges of tokens.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::diff::LineKind;
@@ -57,7 +57,8 @@ impl LineLog {
     /// Returns the runs of tokens that chosen changes touch. Runs that share a change are joined.
     pub(super) fn spans(&self, layout: &Layout, chosen: &[bool]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
-        let mut span_of: BTreeMap<ChangeIx, usize> = BTreeMap::new();
+        // Tables instead of maps keep the wasm module small.
+        let mut span_of = vec![usize::MAX; self.changes.len()];
         let mut open = false;
         for (at, &token) in layout.tokens.iter().enumerate() {
             let state = self.sequence.token(token);
@@ -76,15 +77,15 @@ impl LineLog {
                 open = true;
             }
             // A change that also touches an earlier run joins everything since then to one hunk.
-            let reach = ixs.iter().filter_map(|ix| span_of.get(ix).copied()).min().unwrap_or(usize::MAX);
+            let reach = ixs.iter().map(|&ix| span_of[ix as usize]).min().unwrap_or(usize::MAX);
             while spans.len() > 1 && spans.len() - 1 > reach {
                 let Some(last) = spans.pop() else { break };
                 let into = spans.len() - 1;
-                span_of.extend(last.ixs.iter().map(|&ix| (ix, into)));
+                last.ixs.iter().for_each(|&ix| span_of[ix as usize] = into);
                 spans[into].ixs.extend(last.ixs);
             }
             let into = spans.len() - 1;
-            span_of.extend(ixs.iter().map(|&ix| (ix, into)));
+            ixs.iter().for_each(|&ix| span_of[ix as usize] = into);
             spans[into].ixs.extend(ixs);
             spans[into].at.end = at + 1;
         }
@@ -142,14 +143,15 @@ impl LineLog {
 
     /// Splits a span into the smallest parts that share no change.
     pub(super) fn units(&self, layout: &Layout, span: &Span) -> Vec<Span> {
-        let mut last_at: BTreeMap<ChangeIx, usize> = BTreeMap::new();
+        let [first, last] = [span.ixs.first(), span.ixs.last()].map(|ix| ix.map_or(0, |&ix| ix as usize));
+        let mut last_at = vec![0; last + 1 - first];
         let touching = |at: usize| {
             let token = layout.tokens[at];
             let touching = self.sequence.deleted_by(token).iter().chain([&self.sequence.token(token).inserted_by]);
             touching.copied().filter(|ix| span.ixs.contains(ix))
         };
         for at in span.at.clone() {
-            last_at.extend(touching(at).map(|ix| (ix, at)));
+            touching(at).for_each(|ix| last_at[ix as usize - first] = at);
         }
         let mut units: Vec<Span> = Vec::new();
         let mut reach = 0;
@@ -159,7 +161,7 @@ impl LineLog {
             if !unit_is_open {
                 units.push(Span { at: at..at, ixs: BTreeSet::new() });
             }
-            reach = ixs.iter().filter_map(|ix| last_at.get(ix).copied()).max().unwrap_or(reach).max(reach);
+            reach = ixs.iter().map(|&ix| last_at[ix as usize - first]).fold(reach, usize::max);
             if let Some(unit) = units.last_mut() {
                 unit.at.end = at + 1;
                 unit.ixs.extend(ixs);

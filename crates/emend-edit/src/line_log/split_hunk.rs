@@ -3,7 +3,7 @@
 //! A hunk that was split at a line stays split: its second part starts with a change that begins a hunk. A decision on
 //! chosen lines needs no such mark, because changes of different statuses are in different hunks anyway.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::diff::LineKind;
 use crate::line_log::history::Action;
@@ -55,9 +55,9 @@ impl LineLog {
         let Some(&(first, _)) = rest.next() else { return Ok(false) };
         let boundary = self.sequence.place(first);
         let changed = shown.lines.iter().filter(|(_, is_changed)| *is_changed);
-        let is_second: BTreeMap<TokenIx, bool> =
-            changed.map(|&(token, _)| (token, self.sequence.place(token) >= boundary)).collect();
-        if is_second.values().all(|&is_second| is_second) {
+        let mut is_second = vec![None; self.sequence.len()];
+        changed.for_each(|&(token, _)| is_second[token as usize] = Some(self.sequence.place(token) >= boundary));
+        if !is_second.contains(&Some(false)) {
             return Ok(false);
         }
         let second = self.cut_out(&shown.ixs, is_second).unwrap_or_default();
@@ -101,18 +101,16 @@ impl LineLog {
             return Ok(None);
         }
         let changed = shown.lines.iter().enumerate().filter(|(_, (_, is_changed))| *is_changed);
-        let is_chosen = changed.map(|(index, &(token, _))| (token, lines.contains(&index))).collect();
+        let mut is_chosen = vec![None; self.sequence.len()];
+        changed.for_each(|(index, &(token, _))| is_chosen[token as usize] = Some(lines.contains(&index)));
         let chosen = self.cut_out(&shown.ixs, is_chosen).unwrap_or_default();
         Ok((!chosen.is_empty()).then(|| chosen.into_iter().map(|ix| self.id_of(ix)).collect()))
     }
 
-    /// Splits changes so that the chosen ones of their lines have changes of their own, and returns these. `None` if
+    /// Splits changes so that the chosen ones of their lines have changes of their own, and returns these. `is_chosen` has
+    /// an entry for each token, which is none for those that are not changed lines of the hunk. `None` if
     /// that would split the deletion of a file; nothing changes then.
-    fn cut_out(
-        &mut self,
-        ixs: &BTreeSet<ChangeIx>,
-        mut is_chosen: BTreeMap<TokenIx, bool>,
-    ) -> Option<BTreeSet<ChangeIx>> {
+    fn cut_out(&mut self, ixs: &BTreeSet<ChangeIx>, mut is_chosen: Vec<Option<bool>>) -> Option<BTreeSet<ChangeIx>> {
         let mut marked = Vec::with_capacity(ixs.len());
         // From the latest change, so that a line that was added and replaced within the hunk goes with its replacement.
         for &ix in ixs.iter().rev() {
@@ -137,15 +135,15 @@ impl LineLog {
     /// Returns for each token of a change whether it goes with the chosen lines, and notes that in `is_chosen`.
     ///
     /// A token that the hunk does not show goes with the next one that it shows, or else with the one before.
-    fn mark_hidden(&self, ix: ChangeIx, is_chosen: &mut BTreeMap<TokenIx, bool>) -> Vec<bool> {
+    fn mark_hidden(&self, ix: ChangeIx, is_chosen: &mut [Option<bool>]) -> Vec<bool> {
         let tokens = self.tokens_of(ix);
-        let known: Vec<Option<bool>> = tokens.iter().map(|token| is_chosen.get(token).copied()).collect();
+        let known: Vec<Option<bool>> = tokens.iter().map(|&token| is_chosen[token as usize]).collect();
         let mut marks = Vec::with_capacity(tokens.len());
-        for (at, token) in tokens.iter().enumerate() {
+        for (at, &token) in tokens.iter().enumerate() {
             let after = || known[at..].iter().flatten().next();
             let before = || known[..at].iter().flatten().next_back();
             let mark = after().or_else(before).copied().unwrap_or(false);
-            is_chosen.entry(*token).or_insert(mark);
+            is_chosen[token as usize].get_or_insert(mark);
             marks.push(mark);
         }
         marks

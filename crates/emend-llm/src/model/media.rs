@@ -2,10 +2,8 @@
 //!
 //! Adapters accept URLs and base64 data. Adapters do no I/O, so the host reads local paths first.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 use crate::error::{ErrorKind, LlmError};
+use crate::model::base64::encode;
 use crate::model::{ContentPart, MediaData, Request};
 
 /// The source of a medium.
@@ -55,7 +53,7 @@ impl MediaData {
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
         let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
         let media_type = TYPES.iter().find(|(known, _)| *known == ending).map(|(_, name)| (*name).to_owned());
-        Self { data: Some(STANDARD.encode(bytes)), media_type, file_name: Some(name.to_owned()), ..Self::default() }
+        Self { data: Some(encode(bytes)), media_type, file_name: Some(name.to_owned()), ..Self::default() }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Every type is plain data that serialises to JSON. JavaScript callers see the same fields in camelCase. The adapters translate it to the wire
 //! formats of the providers.
 
+pub(crate) mod base64;
 mod content;
 mod events;
 pub(crate) mod media;

@@ -6,7 +6,7 @@ pub(crate) mod options;
 mod policy;
 pub mod web_address;
 
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::rc::Rc;
 
 use emend_agent::canvas::{self, CanvasState};
@@ -205,9 +205,15 @@ impl AgentHandle {
         json(&self.session.borrow().entries())
     }
 
+    /// Attaches an image to the next user message.
+    #[wasm_bindgen(js_name = attachImage)]
+    pub fn attach_image(&self, name: &str, bytes: Vec<u8>) -> Result<String, JsValue> {
+        json(&self.session.borrow().attach_image(name, &bytes).map_err(|error| Failure::from(error).into_js())?)
+    }
+
     /// Adds a user message: to the current run if `now`, otherwise after it.
     pub fn say(&self, text: &str, now: bool) -> Result<String, JsValue> {
-        let session = self.session.borrow();
+        let session = self.open_session();
         let said = if now { session.steer(text) } else { session.follow_up(text) };
         said.map_err(|error| Failure::from(error).into_js())?;
         json(&())
@@ -215,7 +221,7 @@ impl AgentHandle {
 
     /// Compacts the history.
     pub fn compact(&self) -> Task {
-        let session = self.session.borrow().clone();
+        let session = self.open_session().clone();
         Task::new(async move { text_of(&session.compact().await?) })
     }
 
@@ -250,28 +256,28 @@ impl AgentHandle {
         Ok(files::export(self.files.in_memory().map_err(Failure::into_js)?))
     }
 
-    /// Starts a run. If a failure has closed the session, a new session continues with the same history.
+    /// Starts a run.
     pub fn run(&self, text: &str) -> Result<RunHandle, JsValue> {
-        if self.session.borrow().is_closed() {
-            let history = self.session.borrow().history();
-            let session = Session::new(self.session_options().map_err(Failure::into_js)?).with_history(history);
-            self.session.replace(stored(session, self.store.as_ref()));
-        }
+        let session = self.open_session();
         let cancel = CancelToken::new();
-        let events =
-            self.session.borrow().submit(text, cancel.clone()).map_err(|error| Failure::from(error).into_js())?;
+        let events = session.submit(text, cancel.clone()).map_err(|error| Failure::from(error).into_js())?;
         Ok(RunHandle::new(events, cancel))
     }
 
-    /// Returns the pending hunks.
-    pub fn review(&self) -> Result<String, JsValue> {
-        json(&self.workspace.review())
+    /// Returns the pending hunks of the files that changed after the revision `since`; of all files if it is 0.
+    pub fn review(&self, since: f64) -> Result<String, JsValue> {
+        json(&self.workspace.review_since(since as u64))
     }
 
     /// Accepts hunks. With `over`, contested hunks replace the user's lines.
     pub fn accept(&self, hunk_ids: Vec<String>, over: bool) -> Task {
         let decision = if over { HunkDecision::AcceptOver } else { HunkDecision::Accept };
         self.decide(Ok(Selection::Hunks(hunk_ids)), Ok(decision))
+    }
+
+    /// Splits a hunk in two. The second one starts with `line`.
+    pub fn split(&self, hunk_id: String, line: usize) -> Task {
+        self.task(async move |workspace| Ok(workspace.split(&hunk_id, line).await?))
     }
 
     /// Rejects hunks. `dependents` is `refuse`, `only` or `with`.
@@ -389,6 +395,13 @@ impl AgentHandle {
 }
 
 impl AgentHandle {
+    /// Returns the session, which a failure may have closed, open.
+    fn open_session(&self) -> Ref<'_, Session> {
+        let session = self.session.borrow();
+        session.open_again();
+        session
+    }
+
     fn all_of(&self, path: Option<String>) -> Result<Selection, Failure> {
         Ok(Selection::All(path.map(|path| self.files.clean(&path)).transpose()?))
     }

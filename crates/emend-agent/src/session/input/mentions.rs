@@ -29,15 +29,15 @@ const FILES_MAX: usize = 100;
 /// Maximum number of attached images of a message.
 const IMAGES_MAX: usize = 10;
 
-/// Returns the user message for the model: the user's words, followed by the attached files. Files that could not be
-/// attached are named to the model and, in a warning, to the user.
-pub(in crate::session) async fn with_mentions(core: &Core, text: &str) -> Message {
+/// Returns the user message for the model: the user's words, followed by the attached files and `images`. Files that could
+/// not be attached are named to the model and, in a warning, to the user.
+pub(in crate::session) async fn with_mentions(core: &Core, text: &str, images: Vec<MediaData>) -> Message {
     let mut message = Message::user(text);
     let mentions = find(text);
-    if mentions.is_empty() {
+    if mentions.is_empty() && images.is_empty() {
         return message;
     }
-    let mut gathered = Gathered::of(core.visible_workspace());
+    let mut gathered = Gathered::of(core.visible_workspace(), images);
     for mention in &mentions {
         gathered.take(core, mention).await;
     }
@@ -53,6 +53,46 @@ pub(in crate::session) async fn with_mentions(core: &Core, text: &str) -> Messag
         message.content.push(ContentPart::Image(image));
     }
     message
+}
+
+/// Returns an image that a host attaches after `others` to a message.
+pub(in crate::session) fn attached_image(
+    core: &Core,
+    others: &[MediaData],
+    name: &str,
+    bytes: &[u8],
+) -> Result<MediaData, ToolError> {
+    let media_type =
+        image_type(bytes).ok_or_else(|| refused(format!("{name} is not a PNG, JPEG, GIF or WebP image.")))?;
+    image_of(core, others, name, bytes, media_type)
+}
+
+fn image_of(
+    core: &Core,
+    others: &[MediaData],
+    name: &str,
+    bytes: &[u8],
+    media_type: &str,
+) -> Result<MediaData, ToolError> {
+    let settings = core.settings();
+    let sees = !settings.offline && get_model_info(&settings.model).is_none_or(|info| info.supports_vision);
+    if !sees {
+        return Err(refused(format!("the model {} does not take images.", settings.model)));
+    }
+    if bytes.len() > IMAGE_BYTES_MAX {
+        let n_bytes = bytes.len();
+        return Err(refused(format!(
+            "it has {n_bytes} bytes; models accept at most {IMAGE_BYTES_MAX}. Make it smaller."
+        )));
+    }
+    if others.len() >= IMAGES_MAX {
+        return Err(refused(format!("a message takes at most {IMAGES_MAX} images.")));
+    }
+    Ok(MediaData { media_type: Some(media_type.to_owned()), ..MediaData::from_file(name, bytes) })
+}
+
+fn refused(message: String) -> ToolError {
+    ToolError::new(Code::Unsupported, message)
 }
 
 /// A word of a user message that starts with `@`.
@@ -177,13 +217,17 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn of(workspace: Shared<Workspace>) -> Self {
+    fn of(workspace: Shared<Workspace>, images: Vec<MediaData>) -> Self {
+        let block = |image: &MediaData| {
+            let [name, media_type] = [&image.file_name, &image.media_type].map(|field| field.as_deref().unwrap_or(""));
+            format!("[{name} | {media_type}]")
+        };
         Self {
             workspace,
             known: BTreeSet::new(),
-            blocks: Vec::new(),
+            blocks: images.iter().map(block).collect(),
             n_bytes: 0,
-            images: Vec::new(),
+            images,
             notes: Vec::new(),
             left_out: Vec::new(),
         }
@@ -285,28 +329,13 @@ impl Gathered {
     async fn image(&mut self, core: &Core, path: &str, why: ToolError) -> Result<(), ToolError> {
         let (path, bytes) = self.workspace.read_bytes(path).await?;
         let Some(media_type) = image_type(&bytes) else { return Err(why) };
-        let refused = |message: String| Err(ToolError::new(Code::Unsupported, message));
-        let settings = core.settings();
-        let sees = !settings.offline && get_model_info(&settings.model).is_none_or(|info| info.supports_vision);
-        if !sees {
-            return refused(format!("the model {} does not take images.", settings.model));
-        }
-        if bytes.len() > IMAGE_BYTES_MAX {
-            let n_bytes = bytes.len();
-            return refused(format!(
-                "it has {n_bytes} bytes; models accept at most {IMAGE_BYTES_MAX}. Make it smaller."
-            ));
-        }
-        if self.images.len() >= IMAGES_MAX {
-            return refused(format!("a message takes at most {IMAGES_MAX} images."));
-        }
+        let image = image_of(core, &self.images, path.as_str(), &bytes, media_type)?;
         if self.known.insert(path.clone()) {
             let hash = ContentHash::of(&bytes);
             let version = core.reads.note(&path, hash, 0, 0);
             let n_bytes = bytes.len();
             self.blocks.push(format!("[{path} | version {version} | {hash} | {media_type}, {n_bytes} bytes]"));
-            let image = MediaData::from_file(path.as_str(), &bytes);
-            self.images.push(MediaData { media_type: Some(media_type.to_owned()), ..image });
+            self.images.push(image);
         }
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use crate::event::EventKind;
 use crate::history::HistoryEntryKind;
-use crate::session::core::Core;
+use crate::session::core::{Core, UserMessage};
 use crate::session::input::mentions;
 
 /// Appends the waiting messages of the user to the history. Returns whether there were any.
 pub(in crate::session) async fn inject_steering(core: &Core) -> bool {
-    let waiting = std::mem::take(&mut core.queues().steering);
+    let mut waiting = std::mem::take(&mut core.queues().steering);
     let any = !waiting.is_empty();
-    for content in &waiting {
-        let message = mentions::with_mentions(core, content).await;
+    for UserMessage { text, images } in &mut waiting {
+        let message = mentions::with_mentions(core, text, std::mem::take(images)).await;
         core.record(HistoryEntryKind::Steering, message);
     }
     // A host forgets a message once it is told, so the saved conversation has it first. The next save reports an error. In a
@@ -19,8 +19,8 @@ pub(in crate::session) async fn inject_steering(core: &Core) -> bool {
     if any {
         core.save().await;
     }
-    for content in waiting {
-        core.emitter.emit(EventKind::SteeringInjected { content });
+    for message in waiting {
+        core.emitter.emit(EventKind::SteeringInjected { content: message.text });
     }
     any
 }

@@ -122,7 +122,7 @@ async fn work(core: &Core, start: Start, cancel: &CancelToken, preemption: &Pree
 /// Processes one user message, or the rest of one.
 async fn process(
     core: &Core,
-    start: Start,
+    mut start: Start,
     usage: &mut Usage,
     cancel: &CancelToken,
     preemption: &Preemption<'_>,
@@ -132,14 +132,14 @@ async fn process(
         Start::Message(_) => 0,
         Start::Again { run_id } => *run_id,
     };
-    if let Start::Message(content) = &start {
-        core.emitter.emit(EventKind::UserInput { content: content.clone() });
+    if let Start::Message(message) = &start {
+        core.emitter.emit(EventKind::UserInput { content: message.text.clone() });
     }
     if let Err(error) = core.workspace.initialize().await {
         return cannot_begin(core, error.into(), cancel);
     }
-    if let Start::Message(text) = &start {
-        let message = with_mentions(core, text).await;
+    if let Start::Message(message) = &mut start {
+        let message = with_mentions(core, &message.text, std::mem::take(&mut message.images)).await;
         if MAY_RECORD {
             // A run that ended without its process may have left calls without a result.
             core.answer_calls(LOST);
@@ -519,7 +519,9 @@ fn fail(core: &Core, error: &LlmError) -> EndReason {
     }
     // A temporary failure does not close the session: the user can send another message.
     if code.row().session == SessionEffect::Closes && !error.retryable {
-        core.status().closing = true;
+        let mut status = core.status();
+        // A host that closes the session meanwhile wants it to stay closed.
+        status.failed = !std::mem::replace(&mut status.closing, true);
     }
     let data = error.status_code.map(|status| serde_json::json!({ "status": status, "kind": error.kind.code() }));
     // Longer waits than the policy allows are left to the user.

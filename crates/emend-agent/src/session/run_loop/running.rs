@@ -31,8 +31,8 @@ impl Running {
         self.core.answer_calls(CANCELLED);
         // Otherwise the model would read it after the user's next message.
         let undelivered = std::mem::take(&mut self.core.queues().steering);
-        for content in undelivered {
-            self.core.emitter.emit(EventKind::SteeringReturned { content });
+        for message in undelivered {
+            self.core.emitter.emit(EventKind::SteeringReturned { content: message.text });
         }
         let closes = {
             let mut status = self.core.status();

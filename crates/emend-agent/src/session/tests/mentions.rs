@@ -263,6 +263,75 @@ fn images_are_attached_for_models_that_see() {
     }
 }
 
+/// Returns the images of the user messages that the model got last.
+fn images_sent(world: &World) -> Vec<Vec<String>> {
+    let requests = world.script.requests.lock().unwrap();
+    let messages = requests.last().unwrap().messages.iter().filter(|message| message.role == Role::User);
+    let images = |message: &Message| {
+        let images = message.content.iter().filter_map(|part| match part {
+            ContentPart::Image(image) => Some(format!("{} {}", image.file_name.as_ref()?, image.media_type.as_ref()?)),
+            _ => None,
+        });
+        images.collect()
+    };
+    messages.map(images).collect()
+}
+
+#[test]
+fn attached_images_go_with_the_next_message_alone() {
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0rest";
+    let answers = vec![Answer::Call(vec![read()]), Answer::Say("Done."), Answer::Say("Seen.")];
+    let world = World::new(FILES, answers, Setup::default());
+    world.files.insert("cat.png", PNG.to_vec()).unwrap();
+    world.session.attach_image("later", b"GIF89a").unwrap();
+    world.session.follow_up("and this").unwrap();
+    world.when(1, |session| {
+        session.attach_image("steered", &[0xff, 0xd8, 0xff]).unwrap();
+        session.steer("mind this").unwrap();
+    });
+    world.session.attach_image("sketch", PNG).unwrap();
+    world.turn("what is it? see @cat.png");
+    assert_eq!(
+        images_sent(&world),
+        [vec!["sketch image/png", "cat.png image/png"], vec!["steered image/jpeg"], vec!["later image/gif"]]
+    );
+    let first = world.session.history().remove(0).text();
+    let block = first
+        .strip_prefix("what is it? see @cat.png\n\n<referenced_files>\n[sketch | image/png]\n[cat.png | version 1");
+    assert!(block.is_some(), "{first}");
+}
+
+#[test]
+fn attached_images_are_checked_as_mentioned_ones() {
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0rest";
+    let world = world(FILES);
+    let attach = |name: &str, bytes: &[u8]| world.session.attach_image(name, bytes);
+    let refused = |bytes: &[u8]| {
+        attach("first", PNG).unwrap();
+        attach("x", bytes).map_err(|error| (error.code, error.message)).unwrap_err()
+    };
+    assert_eq!(refused(b"\0\xff"), (Code::Unsupported, "x is not a PNG, JPEG, GIF or WebP image.".to_owned()));
+    let large = [PNG, &vec![0; crate::tools::IMAGE_BYTES_MAX]].concat();
+    assert!(refused(&large).1.ends_with("Make it smaller."));
+    for _ in 0..10 {
+        attach("one", PNG).unwrap();
+    }
+    assert_eq!(attach("one", PNG).map_err(|error| error.code), Err(Code::Unsupported));
+    world.turn("go");
+    assert_eq!(images_sent(&world), [Vec::<String>::new()], "a refused image takes the others along");
+    for _ in 0..10 {
+        attach("one", PNG).unwrap();
+    }
+    world.files.insert("cat.png", PNG.to_vec()).unwrap();
+    let (_, warnings) = sent(&world, "@cat.png");
+    assert_eq!(warnings, ["@cat.png was not read: a message takes at most 10 images."]);
+    if let Some(info) = emend_llm::list_models(None).find(|info| !info.supports_vision) {
+        let provider = Shared::clone(&world.script) as Shared<dyn Provider>;
+        world.session.set_model(provider, info.id.clone(), false);
+        assert!(refused(PNG).1.ends_with("does not take images."));
+    }
+}
+
 #[test]
 fn a_name_with_escaped_blanks_is_one_mention() {
     // The end of the name is not read again as a mention.

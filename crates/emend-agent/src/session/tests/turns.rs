@@ -284,6 +284,44 @@ fn a_refused_key_closes_the_session() {
 }
 
 #[test]
+fn a_session_that_a_failure_closed_goes_on_with_its_id_and_cursors() {
+    let world =
+        World::new(NOTES, vec![Answer::Refuse(ErrorKind::Authentication), Answer::Say("Yes.")], Setup::default());
+    let (id, mut reader) = (world.session.id().to_owned(), world.session.subscribe(0).unwrap());
+    world.turn("do it");
+    assert!(world.session.is_closed());
+    world.session.follow_up("later").unwrap_err();
+    world.session.open_again();
+    world.session.open_again();
+    let events = world.turn("again");
+    assert!(events.starts_with("SESSION_START ") && events.contains("Yes."), "{events}");
+    assert_eq!((world.session.id(), world.session.history().len()), (id.as_str(), 3));
+    let kinds = |reader: &mut Subscription| {
+        let read = std::iter::from_fn(|| block_on(async { futures::poll!(reader.next()) }).map_or(None, |event| event));
+        read.map(|event| line(&event.kind).split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let told = kinds(&mut reader);
+    assert_eq!(told.iter().filter(|kind| *kind == "SESSION_START").count(), 2, "{told:?}");
+    assert_eq!(told.last().unwrap(), "PROCESSING_END");
+    world.session.close();
+    assert_eq!(block_on(reader.next()).map(|event| line(&event.kind)).unwrap(), r#"SESSION_END {"state":"CLOSED"}"#);
+    assert!(block_on(reader.next()).is_none(), "a session that its host closes ends the streams");
+    world.session.open_again();
+    assert!(world.session.is_closed());
+}
+
+#[test]
+fn a_session_that_a_failure_closed_can_be_closed_for_good() {
+    let world = World::new(NOTES, vec![Answer::Refuse(ErrorKind::Authentication)], Setup::default());
+    world.turn("do it");
+    world.session.close();
+    let told: Vec<Event> = block_on(world.session.subscribe(0).unwrap().collect());
+    let n_ends = told.iter().filter(|event| matches!(event.kind, EventKind::SessionEnd { .. })).count();
+    world.session.open_again();
+    assert_eq!((n_ends, world.session.is_closed()), (1, true));
+}
+
+#[test]
 fn a_call_that_the_output_limit_cut_off_is_never_run() {
     covers("call.truncated");
     let (name, arguments) = edit("two", "");
