@@ -19,7 +19,10 @@ export function endsInHalf(text: string): boolean {
  * Encodes `value` as JSON, with U+FFFD for each lone surrogate. `JSON.stringify` escapes them, and the parser in wasm
  * rejects such an escape.
  */
-export function toJson(value: unknown, replacer?: (name: string, value: unknown) => unknown): string | undefined {
+export function toJson(
+  value: unknown,
+  replacer?: (this: object, name: string, value: unknown) => unknown,
+): string | undefined {
   const json = JSON.stringify(value, replacer) as string | undefined;
   if (json === undefined || !json.includes("\\ud")) return json;
   // Escapes are matched one by one, so that an escaped backslash before `ud800` is not half of a match.

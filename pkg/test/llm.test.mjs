@@ -185,6 +185,9 @@ test("tools run, and the model gets their results or exceptions", async (t) => {
       true,
     ],
     [() => undefined, '{"city":"Oslo"}', null, false],
+    [() => new Error("no station"), '{"city":"Oslo"}', "no station", true],
+    [() => ({ degrees: Number.NaN }), '{"city":"Oslo"}', /returned NaN in `degrees`;/, true],
+    [() => new Response("cold"), '{"city":"Oslo"}', /returned a Response;/, true],
     [() => assert.fail("ran"), '{"town":"Oslo"}', /Invalid arguments for weather/, true],
   ]) {
     let round = 0;

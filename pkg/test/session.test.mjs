@@ -82,17 +82,33 @@ test("a model edits as its family does, or as the options say", async (t) => {
   }
 });
 
-test("a tool's result that JSON cannot represent is an error that names its type", async (t) => {
+test("a tool's result that JSON cannot represent is an error that names its type and its path", async (t) => {
+  const loop = { rows: [{}] };
+  loop.rows[0].back = loop;
   const values = [
     [undefined, /returned undefined; return a string/],
     [new Map([["a", 1]]), /returned a Map;/],
     [{ all: new Set([1]) }, /returned a Set in `all`;/],
-    [new Uint8Array(2), /returned a Uint8Array;/],
-    [[new ArrayBuffer(2)], /returned a ArrayBuffer in `0`;/],
+    [new Uint8Array(2), /returned a Uint8Array; .*base64/],
+    [[new ArrayBuffer(2)], /returned an ArrayBuffer in `\[0\]`; .*base64/],
+    [{ file: { bytes: Buffer.from("a") } }, /returned a Buffer in `file\.bytes`; .*base64/],
     [() => 1, /returned a function;/],
-    [{ deep: { f() {} } }, /returned a function in `f`;/],
+    [{ deep: { f() {} } }, /returned a function in `deep\.f`;/],
     [Symbol("a"), /returned a symbol;/],
-    [{ later: Promise.resolve(1) }, /returned a Promise in `later`;/],
+    [{ later: Promise.resolve(1) }, /returned a Promise in `later`; await it/],
+    [{ later: Object.fromEntries([["then", () => {}]]) }, /returned a Promise in `later`; await it/],
+    [Number.NaN, /returned NaN;/],
+    [{ rows: [{}, { price: -Infinity }] }, /returned -Infinity in `rows\[1\]\.price`;/],
+    [{ "a b": { n: 1n } }, /returned a BigInt in `\["a b"\]\.n`;/],
+    [[{ a: [] }, { b: [new Date(Number.NaN)] }], /returned an invalid Date in `\[1\]\.b\[0\]`;/],
+    [loop, /returned a circular reference in `rows\[0\]\.back`;/],
+    [new Response("a"), /returned a Response;/],
+    [{ found: [1].values() }, /returned an? .*Iterator in `found`;/],
+    [{ reason: new Error("no") }, /returned an Error in `reason`; throw it/],
+    [new Error("out of stock"), /^error: (?!.*returned).*out of stock/],
+    [[new String("a"), Object(1), Object.create(null), new (class {})()], '["a",1,{},{}]'],
+    [[loop.rows, loop.rows].map(({ length }) => ({ length })), '[{"length":1},{"length":1}]'],
+    [{ url: new URL("https://example.org"), list: [[], [[]]] }, '{"url":"https://example.org/","list":[[],[[]]]}'],
     [{ a: undefined, b: null, c: new Date(0) }, '{"b":null,"c":"1970-01-01T00:00:00.000Z"}'],
     [[1, "a", false], '[1,"a",false]'],
     ["", ""],
@@ -111,6 +127,37 @@ test("a tool's result that JSON cannot represent is an error that names its type
     if (typeof expected === "string") assert.equal(result, expected);
     else assert.match(result, expected);
   }
+});
+
+test("a failed call of a tool has the code of its exception", async (t) => {
+  const failure = (name, fields) => Object.assign(new Error("why"), { name, ...fields });
+  const cases = [
+    [failure("Error", { code: "not_found" }), "not_found"],
+    [failure("Error", { code: "ENOENT" }), "not_found"],
+    [failure("Error", { code: "EACCES" }), "permission_denied"],
+    [failure("Error", { code: "already_exists" }), "already_exists"],
+    [new DOMException("why", "TimeoutError"), "timeout"],
+    [new DOMException("why", "AbortError"), "aborted"],
+    [new DOMException("why", "QuotaExceededError"), "limit_reached"],
+    [failure("Error", { code: "E_OWN" }), "io_error"],
+    [failure("Error", {}), "io_error"],
+  ];
+  const values = cases.map(([error]) => error);
+  const tools = [...values, { n: 1n }].map((value, index) => ({
+    name: `tool_${index}`,
+    description: "Fails.",
+    parameters: { type: "object" },
+    // An error that is returned counts as one that is thrown.
+    execute: async () => (index % 2 === 0 && index < values.length ? Promise.reject(value) : value),
+  }));
+  const { model } = scripted([tools.map(({ name }) => [name, {}])]);
+  const agent = await create(t, { model, tools, profile: "openai" });
+  const ends = (await collect(agent.run("call them"))).filter(({ kind }) => kind === "TOOL_CALL_END");
+  const codes = new Map(ends.map(({ data }) => [data.toolName, data.errorInfo?.code]));
+  assert.deepEqual(
+    tools.map(({ name }) => codes.get(name)),
+    [...cases.map(([, code]) => code), "unsupported"],
+  );
 });
 
 test("custom tools run, replace others, and fail with error results", async (t) => {

@@ -136,8 +136,8 @@ export interface AgentOptions {
   /**
    * Your own tools, in addition to the agent's. A tool replaces the agent's tool of the same name; two of your own tools
    * must not have the same name. `execute` gets arguments that match the schema. The model is shown its return value: a
-   * string as it is, other values as JSON. An exception becomes an error result and does not end the run. `signal` fires
-   * when the run is cancelled. Without an `effect` the user is asked about every call, if there is an `approve` function
+   * string as it is, other values as JSON. An exception, an `Error` that is returned, or a value that JSON cannot represent
+   * becomes an error result and does not end the run. `signal` fires when the run is cancelled. Without an `effect` the user is asked about every call, if there is an `approve` function
    * and no `policy`.
    */
   // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own.

@@ -1,6 +1,6 @@
 /** Runs tools written in JavaScript for the core. */
 
-import { ConfigError } from "../errors.js";
+import { ConfigError, EmendError } from "../errors.js";
 import { messageOf, textOf } from "../exceptions.js";
 import { type CheckArguments, parametersOf } from "../llm/standard-schema.js";
 import type { ToolContext } from "../llm/types.js";
@@ -73,7 +73,7 @@ export class CustomTools {
       try {
         return await this.#execute(name, args, context);
       } catch (thrown) {
-        throw asSent(thrown);
+        throw await asSent(thrown);
       }
     };
   }
@@ -87,8 +87,8 @@ export class CustomTools {
       return this.#execute(name, JSON.parse(args), { signal: abort.signal, toolCallId });
     };
     const result = run()
-      .catch((thrown: unknown) => {
-        throw exceptionJson(thrown);
+      .catch(async (thrown: unknown) => {
+        throw await exceptionJson(thrown);
       })
       .finally(() => {
         ended = true;
@@ -103,43 +103,32 @@ export class CustomTools {
 }
 
 /** Returns an error with all that the core gets of an exception, for another thread. */
-function asSent(thrown: unknown): Error {
-  const error = Object.assign(new Error(messageOf(thrown)), { code: textOf(thrown, "code") });
+async function asSent(thrown: unknown): Promise<Error> {
+  const error = Object.assign(new Error(messageOf(thrown)), { code: await codeOf(thrown) });
   // The name of an error is the message of one without.
   return Object.defineProperty(error, "name", { value: "" });
 }
 
 /** Returns a tool's result as text: a string as it is, other values as JSON. */
-function resultText(tool: string, output: unknown): string {
+async function resultText(tool: string, output: unknown): Promise<string> {
   if (typeof output === "string") return output;
-  let wrong: string | undefined;
-  const json = toJson(output, (name, value) => {
-    // `JSON.stringify` encodes these without their content, or leaves them out.
-    // A field that is undefined counts as absent.
-    const kind = value === undefined && name !== "" ? undefined : kindWithoutJson(value);
-    if (kind !== undefined) wrong ??= name === "" ? kind : `${kind} in \`${name}\``;
-    return value;
-  });
-  if (wrong === undefined && json !== undefined) return json;
-  throw new TypeError(
-    `the tool \`${tool}\` returned ${wrong ?? "undefined"}; return a string, or a value that JSON can represent`,
-  );
-}
-
-/** Returns what a value is, if JSON cannot represent it. */
-function kindWithoutJson(value: unknown): string | undefined {
-  if (value === undefined) return "undefined";
-  if (typeof value === "function") return "a function";
-  if (typeof value === "symbol") return "a symbol";
-  if (typeof value !== "object" || value === null) return undefined;
-  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
-    return `a ${Object.prototype.toString.call(value).slice(8, -1)}`;
-  const kinds = { Map, Set, WeakMap, WeakSet, Promise, RegExp };
-  const found = Object.entries(kinds).find(([, kind]) => value instanceof kind);
-  return found && `a ${found[0]}`;
+  const { resultJson } = await import("../llm/tool-result.js");
+  const json = resultJson(tool, output);
+  if (json !== undefined) return json;
+  throw new EmendError("unsupported", `the tool \`${tool}\` returned undefined; return a string, or \`null\``);
 }
 
 /** Encodes an exception as JSON for the core. */
-function exceptionJson(thrown: unknown): string {
-  return toJson({ message: messageOf(thrown), code: textOf(thrown, "code") }) as string;
+async function exceptionJson(thrown: unknown): Promise<string> {
+  return toJson({ message: messageOf(thrown), code: await codeOf(thrown) }) as string;
+}
+
+/** Returns the code of an exception. Codes of Node and names of DOM exceptions are those of this package. */
+async function codeOf(thrown: unknown): Promise<string | undefined> {
+  const code = textOf(thrown, "code");
+  const isForeign = code === undefined || /^E[A-Z]+$/.test(code);
+  if (!isForeign) return code;
+  const found = (await import("./environment-errors.js")).codeOf(thrown, "read").code;
+  if (found !== "io_error") return found;
+  return { AbortError: "aborted", TimeoutError: "timeout" }[textOf(thrown, "name") ?? ""];
 }

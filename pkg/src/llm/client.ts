@@ -8,7 +8,6 @@ import { ClosedError, ConfigError, NotInitializedError } from "../errors.js";
 import { messageOf } from "../exceptions.js";
 import type { ClientHandle } from "../llm-core.js";
 import { MESSAGE, REQUEST, STREAM_EVENT, TOOL_RESULT, USAGE } from "../names.js";
-import { toJson } from "../texts.js";
 import { invalid, optionsOf, requireOptions, requireRecord, settingsJson, shown } from "../validate.js";
 import type { Driver, WasmInstance } from "../wasm/instance.js";
 import { glue, llmModule } from "../wasm/llm.js";
@@ -17,6 +16,7 @@ import { isCustom, openerOf, providerSettings } from "./custom-provider.js";
 import { checkHttp } from "./http-settings.js";
 import type { GeneratedOf } from "./schema-types.js";
 import { type Parameters, parametersOf } from "./standard-schema.js";
+import { resultJson } from "./tool-result.js";
 import type {
   CallOptions,
   ClientOptions,
@@ -257,7 +257,7 @@ function generation(options: GenerateOptions): { json: string; run: RunTool; abo
       const check = checks.get(name)?.check;
       const given = check === undefined ? parsed : await check(parsed);
       const result: unknown = await runnable.get(name)?.execute?.(given, { signal: abort.signal, toolCallId });
-      return toJson(result) ?? "null";
+      return resultJson(name, result) ?? "null";
     } catch (thrown) {
       throw messageOf(thrown);
     }

@@ -78,8 +78,9 @@ export interface ToolDefinition {
 /** A tool with a function. */
 export interface Tool<Arguments = unknown> extends ToolDefinition {
   /**
-   * Runs a call. The arguments match the schema; a Standard Schema has converted them. The model is shown the message of an exception. Without this function,
-   * `client.generate` returns the calls to you.
+   * Runs a call. The arguments match the schema; a Standard Schema has converted them. The model is shown the message of an exception, or
+   * of an `Error` that is returned. A result that JSON cannot represent, such as `NaN`, bytes, a `Map` or a `Response`, at any
+   * depth, is a failed call. Without this function, `client.generate` returns the calls to you.
    */
   execute?(args: Arguments, context: ToolContext): unknown;
 }
