@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { EmendError } from "./errors.js";
 import { cleanPath, contentsOf, Gathered, onFolder } from "./files/project-files.js";
 import type { Bytes, FilesIn, ImportOptions } from "./files/types.js";
+import { diskPath } from "./fs/disk-path.js";
 import { isTemporaryName } from "./fs/temporary.js";
-import { requireText } from "./validate.js";
 
 export { nodeFs } from "./fs/node.js";
 export type { FsEnvironment } from "./fs/types.js";
@@ -21,7 +21,7 @@ export { fileStore } from "./sessions/file-store.js";
  * @throws {EmendError} with code `limit_reached` past `maxBytes` or `maxFiles`, before the excess is read.
  */
 export async function fromDirectory(path: string, options: ImportOptions = {}): Promise<Record<string, Bytes>> {
-  requireText("the path", path);
+  diskPath("the path", path);
   const gathered = new Gathered(options);
   await onFolder(() => takeBelow(path, "", gathered), gathered);
   return gathered.files();
@@ -34,7 +34,7 @@ export async function fromDirectory(path: string, options: ImportOptions = {}): 
  * @throws {EmendError} with code `permission_denied` if a symbolic link is in the way: nothing is written through it.
  */
 export async function toDirectory(path: string, files: FilesIn): Promise<void> {
-  requireText("the path", path);
+  diskPath("the path", path);
   const contents = contentsOf(files);
   await onFolder(async () => {
     await mkdir(path, { recursive: true });

@@ -220,6 +220,21 @@ async function errorOf(call) {
   }
 }
 
+test("an empty path of a directory on disk is refused, and not the current directory", async () => {
+  for (const path of ["", "a\0b", "a\ud800"]) {
+    for (const call of [
+      () => node.nodeFs(path),
+      () => node.fileStore(path),
+      () => node.fromDirectory(path),
+      () => node.toDirectory(path, {}),
+    ]) {
+      const error = await errorOf(call);
+      assert.ok(isEmendError(error, "invalid_argument"), `${call}: ${JSON.stringify(path)}: ${error}`);
+      if (path === "") assert.match(error.message, /^the \w+ is empty; use `process\.cwd\(\)`/);
+    }
+  }
+});
+
 test("a wrong argument of any function is an error with a code", async () => {
   const others = [];
   for (const [name, call, kinds, code = "invalid_argument"] of CALLS) {

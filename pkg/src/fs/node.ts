@@ -7,7 +7,8 @@ import { isAbsolute, join, relative, resolve } from "node:path";
 import { bytesOf } from "../bytes.js";
 import { fieldOf } from "../exceptions.js";
 import type { FileStat, ListEntry } from "../host/environment-types.js";
-import { invalid, requireText } from "../validate.js";
+import { invalid } from "../validate.js";
+import { diskPath } from "./disk-path.js";
 import {
   fileNames,
   isMissing,
@@ -49,7 +50,7 @@ const DESCRIBED_MAX = 64;
  * rename are lost, too.
  */
 export function nodeFs(root: string): FsEnvironment {
-  const given = resolve(fileSystemText("the root", root));
+  const given = resolve(diskPath("the root", root));
   const workingDirectory = slashed(given);
   const { platform } = process;
   const disk = new Disk(given, workingDirectory);
@@ -208,13 +209,6 @@ class Disk {
 function textOf(name: Buffer): string | undefined {
   const text = name.toString();
   return name.equals(Buffer.from(text)) ? text : undefined;
-}
-
-/** Returns a path of the file system. Node reads a lone surrogate as U+FFFD, which names another directory. */
-function fileSystemText(what: string, value: unknown): string {
-  const text = requireText(what, value);
-  if (/\p{Surrogate}/u.test(text)) throw invalid(`${what} has half of a surrogate pair`);
-  return text;
 }
 
 /** Returns an absolute path as the core has them: it begins with a slash, on Windows too. */

@@ -5,7 +5,8 @@ import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 
 import { EmendError } from "../errors.js";
-import { requireText, shown } from "../validate.js";
+import { diskPath } from "../fs/disk-path.js";
+import { shown } from "../validate.js";
 import { conflict, continued } from "./stores.js";
 import type { SessionStore } from "./types.js";
 
@@ -25,7 +26,7 @@ const LOCK_RETRY_MS = 5;
  * writer wins and the other one gets a `conflict`. The `emend` command reads and writes the same format.
  */
 export function fileStore(directory: string): SessionStore {
-  requireText("the directory", directory);
+  diskPath("the directory", directory);
   const path = (name: string): string => join(directory, wordOf(name) + EXTENSION);
   /** Sizes of the files in bytes, and the lengths of their texts. */
   const known = new Map<string, { size: number; length: number }>();
