@@ -365,3 +365,70 @@ test("nodeFs: a model in direct mode is told of the conflict, and the other text
     assert.equal(await readFile(join(root, "a.txt"), "utf8"), "both\n", kind.name);
   }
 });
+
+/** An agent with pending edits of some names of one file. */
+async function namesOfOneFile(t, instructions, wrap = (environment) => environment) {
+  const root = await directory(t);
+  const at = (name) => join(root, name);
+  await writeFile(at("a.txt"), "colour one\nx\ny\nz\nw\ncolour two\n");
+  for (const name of ["b.txt", "c.txt"]) await link(at("a.txt"), at(name));
+  const agent = await Agent.create({ environment: wrap(nodeFs(root)) });
+  t.after(() => agent.close());
+  for (const instruction of instructions) await agent.run(instruction).result;
+  return { agent, at, read: async () => text(await readFile(at("c.txt"))) };
+}
+
+test("nodeFs: equal edits of several names of one file are accepted and undone together", onDisk, async (t) => {
+  const { agent, at, read } = await namesOfOneFile(t, ["rename colour to color"]);
+  assert.equal(agent.review().files.length, 3);
+  await agent.acceptAll();
+  assert.equal(await read(), "color one\nx\ny\nz\nw\ncolor two\n");
+  assert.equal((await lstat(at("a.txt"))).nlink, 3);
+  assert.deepEqual(agent.review().files, []);
+  assert.equal((await agent.files.read("b.txt")).text, "color one\nx\ny\nz\nw\ncolor two\n");
+  await agent.undo();
+  assert.equal(await read(), "colour one\nx\ny\nz\nw\ncolour two\n");
+  assert.equal(agent.review().files.length, 3);
+  await agent.redo();
+  assert.equal(await read(), "color one\nx\ny\nz\nw\ncolor two\n");
+  assert.equal(await agent.files.diff(), "");
+});
+
+test(
+  "nodeFs: different edits of two names of one file are a conflict, and one after another none",
+  onDisk,
+  async (t) => {
+    const { agent, read } = await namesOfOneFile(t, [
+      'replace "one" with "1" in a.txt',
+      'replace "two" with "2" in b.txt',
+    ]);
+    await assert.rejects(agent.acceptAll(), (error) => error instanceof ConflictError && error.code === "stale");
+    assert.equal(await read(), "colour one\nx\ny\nz\nw\ncolour two\n");
+    assert.equal(agent.review().files.length, 2);
+    await agent.acceptAll("a.txt");
+    await agent.acceptAll("b.txt");
+    assert.equal(await read(), "colour 1\nx\ny\nz\nw\ncolour 2\n");
+  },
+);
+
+test("nodeFs: a failed write after those of several names of one file restores it", onDisk, async (t) => {
+  const writes = [];
+  const fails = (environment) => ({
+    ...environment,
+    write(path, ...given) {
+      writes.push(path);
+      if (path === "d.txt" && writes.length > 1) throw new Error("no");
+      return environment.write(path, ...given);
+    },
+  });
+  const { agent, read } = await namesOfOneFile(t, ["rename colour to color"], fails);
+  await agent.files.write("d.txt", "colour\n");
+  await agent.run("rename colour to color in d.txt").result;
+  assert.equal(agent.review().files.length, 4);
+  await assert.rejects(agent.acceptAll(), (error) => isEmendError(error, "io_error") && error.data === undefined);
+  assert.deepEqual(writes, ["d.txt", "a.txt", "d.txt", "c.txt"]);
+  assert.equal(await read(), "colour one\nx\ny\nz\nw\ncolour two\n");
+  assert.equal(agent.review().files.length, 4);
+  await agent.acceptAll("c.txt");
+  assert.equal(await read(), "color one\nx\ny\nz\nw\ncolor two\n");
+});

@@ -93,7 +93,10 @@ export class HandleBridge {
 function watchOf(host: HostFiles): Watch {
   const change = {};
   return {
-    begin: (driver) => host.stall.watch(change, (error) => driver.fail(error)),
+    begin: (driver) => {
+      host.beginChange(change);
+      return host.stall.watch(change, (error) => driver.fail(error));
+    },
     polling: (poll) => host.polling(change, poll),
   };
 }

@@ -152,7 +152,7 @@ class Disk {
     const name = names.at(-1);
     if (name === undefined) return this.root.within([], async () => ({ kind: "directory" }));
     return this.root.within(names.slice(0, -1), async (held) => {
-      const described = await this.#describe(join(held.base, name));
+      const described = await this.#describe(join(held.base, name), true);
       await this.root.check(held);
       return described;
     });
@@ -184,7 +184,7 @@ class Disk {
     });
   }
 
-  async #describe(at: string): Promise<FileStat> {
+  async #describe(at: string, identifies = false): Promise<FileStat> {
     const found = await lstat(at);
     if (found.isSymbolicLink()) {
       const target = await this.#target(at);
@@ -192,7 +192,10 @@ class Disk {
     }
     if (found.isDirectory()) return { kind: "directory" };
     if (!found.isFile()) return { kind: "other" };
-    return { kind: "file", size: found.size, modifiedMs: found.mtimeMs };
+    const described: FileStat = { kind: "file", size: found.size, modifiedMs: found.mtimeMs };
+    if (!identifies || found.nlink < 2) return described;
+    const { dev, ino } = await lstat(at, { bigint: true });
+    return { ...described, identity: `${dev}:${ino}` };
   }
 
   /** Returns the target of a link. An absolute one below the root is told as a path below the root that is shown. */

@@ -29,6 +29,11 @@ export interface FileStat {
   modifiedMs?: number | undefined;
   /** Target of a symbolic link: a path relative to its directory, or an absolute path below `workingDirectory`. */
   target?: string | undefined;
+  /**
+   * Text that files with several names (hard links) have in common. When edits of several names are accepted at once and agree,
+   * the first write saves them all. The agent reads it from `stat` only.
+   */
+  identity?: string | undefined;
 }
 
 /** A directory entry from {@link ExecutionEnvironment.list}. The agent calls `stat` for missing properties. */

@@ -12,6 +12,7 @@ import type { ExecutionEnvironment, FileStat, HostWriteOptions, MaybePromise } f
 import { FailedWrites } from "./failed-writes.js";
 import { gather, type Item, unfit } from "./gathering.js";
 import { HostCommand } from "./host-command.js";
+import { SharedNames } from "./shared-names.js";
 import { Stall } from "./stall.js";
 
 /** A running call. `cancel` does not run the host's code before it returns. */
@@ -68,6 +69,7 @@ export class HostFiles {
   readonly #failedWrites = new FailedWrites();
   /** The contents that changes replace. */
   readonly #compared = new Compared();
+  readonly #names = new SharedNames();
   /** The pending calls, by which a change that waits for ever is noticed. */
   readonly stall = new Stall();
   /** Cancelled runs that wait for no more writes. */
@@ -154,6 +156,11 @@ export class HostFiles {
     const line = lineToRead(settings);
     if (line === undefined) return new HostCommand(this.#host, settings);
     return new CommandReading(line, PLATFORMS[this.platform] === "windows");
+  }
+
+  /** A change of the user begins. */
+  beginChange(change: object): void {
+    this.#names.begin(change);
   }
 
   /** Calls `poll`, which advances a run or another operation. The calls that it makes belong to `run`. */
@@ -252,6 +259,7 @@ export class HostFiles {
       return undefined;
     }
     if (this.#compared.replacedBy(path) === null) this.#compared.forget(path);
+    this.#names.identify(run, path, (given as FileStat).identity);
     return fieldsOf("stat", given as FileStat);
   }
 
@@ -278,13 +286,16 @@ export class HostFiles {
   /** As {@link #readOrKept}. A change that follows replaces what is found. */
   async #readToCompare(path: string, signal: AbortSignal, run: object | undefined): Promise<Uint8Array> {
     this.#compared.forget(path);
-    return this.#readOrKept(path, signal, (bytes) => this.#compared.saw(path, bytes, run));
+    const told = (bytes: Uint8Array): Uint8Array => this.#names.told(run, path, bytes);
+    return told(await this.#readOrKept(path, signal, (bytes) => this.#compared.saw(path, told(bytes), run)));
   }
 
   async #write(path: string, content: Bytes, signal: AbortSignal, run: object | undefined): Promise<void> {
     await this.#change(path, content, signal, run, async (options) => {
+      if (this.#names.isSaved(run, path, content)) return;
       try {
         await this.#host.write(path, content, options);
+        this.#names.wrote(run, path, options.replaces, content);
       } catch (thrown) {
         const readNow = (): Promise<Uint8Array | undefined> => this.#read(path, signal).catch(() => undefined);
         const isRefused = codeOf(thrown, "write").code === "stale";
