@@ -306,6 +306,63 @@ test("the catalogue returns known models, and null for others", () => {
   assert.equal(formats.latestModel("nobody"), null);
 });
 
+test("a wrong field of a request or of options is an error that names it, and suggests the nearest known name", async (t) => {
+  const { client: ours, server } = await client(t, says("never"));
+  const request = (fields) => () => ours.complete({ ...hello, ...fields });
+  const generation = (fields) => () => ours.generate({ model: "m", prompt: "x", ...fields });
+  const provider = (fields) => () =>
+    Client.create({ providers: [{ api: "openai-chat", apiKey: KEY, baseUrl: server.url, ...fields }] });
+  const custom = (fields) => () => Client.create({ providers: [{ name: "own", async *stream() {}, ...fields }] });
+  const message = (fields) => request({ messages: [{ ...hello.messages[0], ...fields }] });
+  for (const [call, expected, code = "invalid_argument"] of [
+    [request({ maxTokns: 3 }), "unknown field `maxTokns`; did you mean `maxTokens`?"],
+    [request({ max_tokens: 3 }), "unknown field `max_tokens`; did you mean `maxTokens`?"],
+    [request({ toolchoice: {} }), "unknown field `toolchoice`; did you mean `toolChoice`?"],
+    [request({ cache: true }), /^unknown field `cache`, expected one of model, messages, .*providerOptions$/],
+    [request({ system: "x" }), 'unknown field `system`; use a message with the role "system"'],
+    [request({ constructor: 1 }), /^unknown field `constructor`, expected/],
+    [request({ temperature: "hot" }), '`temperature` must be a number, and is "hot"'],
+    [request({ model: 3 }), "`model` must be a string, and is 3"],
+    [request({ maxTokens: 1.5 }), "`maxTokens` must be a whole number, 0 or more, and is 1.5"],
+    [request({ stopSequences: "x" }), '`stopSequences` must be an array of strings, and is "x"'],
+    [request({ messages: "hi" }), /^`messages` must be an array, such as .*, and is "hi"$/],
+    [request({ messages: ["hi"] }), /^`messages\[0\]` must be an object, such as .*, and is "hi"$/],
+    [message({ role: "usr" }), /^`messages\[0\]\.role` must be one of "system", .*, and is "usr"$/],
+    [message({ content: "hi" }), /^`messages\[0\]\.content` must be an array, such as .*, and is "hi"$/],
+    [message({ content: [{ kind: "txt" }] }), /^`messages\[0\]\.content\[0\]\.kind` must be one of "text", .*"txt"$/],
+    [request({ tools: [{ name: "x" }] }), "`tools[0].description` must be a string, and is undefined"],
+    [request({ toolChoice: "auto" }), /^`toolChoice` must be an object, such as `\{ mode: "auto" \}`/],
+    [request({ toolChoice: { mode: "named", tool: "x" } }), /^unknown field `tool` in `toolChoice`, expected/],
+    [generation({ maxRounds: 1 }), "unknown field `maxRounds`; did you mean `maxToolRounds`?"],
+    [generation({ retry: { tries: 3 } }), /^unknown field `tries` in `retry`, expected one of maxRetries, /],
+    [generation({ timeout: { total: 3 } }), "unknown field `total` in `timeout`; did you mean `totalMs`?"],
+    [generation({ messages: [] }), "give either `prompt` or `messages`, not both"],
+    [generation({ prompt: undefined }), "give `prompt` or `messages`"],
+    [generation({ tools: [{ ...weather, executor() {} }] }), "unknown field `executor`; did you mean `execute`?"],
+    [generation({ tools: [{ ...weather, execute: "x" }] }), '`tools[0].execute` must be a function, and is "x"'],
+    [provider({ baseURL: "x" }), "unknown field `baseURL`; did you mean `baseUrl`?", "configuration"],
+    [provider({ betas: "x" }), '`betas` must be an array of strings, and is "x"', "configuration"],
+    [custom({ idleTimeout: 1 }), "unknown field `idleTimeout`; did you mean `idleTimeoutMs`?", "configuration"],
+    [() => Client.create({ env: {}, retries: 2 }), /^unknown field `retries`, expected one of/, "configuration"],
+    [async () => formats.encode({ api: "gemini", key: KEY }, hello), /^unknown field `key`/, "configuration"],
+    [async () => formats.encode({ api: "gemini", apiKey: KEY }, { ...hello, topK: 1 }), /did you mean `topP`\?$/],
+  ]) {
+    await assert.rejects(call, (error) => {
+      assert.ok(isEmendError(error, code), `${error.code}: ${error.message}`);
+      const problem = error.message.replace(/^the .*? (?:is|are) wrong: /, "");
+      if (typeof expected === "string") assert.equal(problem, expected);
+      else assert.match(problem, expected);
+      return !error.message.includes(KEY);
+    });
+  }
+  assert.equal(server.requests.length, 0);
+  // Fields that are absent, and those of a tool for agents, are no error.
+  const tool = { ...weather, effect: "reads", pathParameters: ["city"], execute: () => 7 };
+  await ours.generate({ model: "m", prompt: "x", tools: [tool], topP: undefined, timeout: undefined, retry: {} });
+  await ours.complete({ ...hello, tools: [tool], maxTokens: 5, metadata: { a: "b" }, toolChoice: { mode: "auto" } });
+  assert.equal(server.requests.length, 2);
+});
+
 test("wrong arguments are rejected before a request is sent", async (t) => {
   const { client: ours, server } = await client(t, says("never"));
   const bad = [

@@ -14,6 +14,7 @@ import { glue, llmModule } from "../wasm/llm.js";
 import { AnswerStream, type Reading } from "./answer-stream.js";
 import { isCustom, openerOf, providerSettings } from "./custom-provider.js";
 import { checkHttp } from "./http-settings.js";
+import { checkGeneration, checkRequest, clientProblem, providerProblem } from "./request-fields.js";
 import type { GeneratedOf } from "./schema-types.js";
 import { type Parameters, parametersOf } from "./standard-schema.js";
 import { resultJson } from "./tool-result.js";
@@ -72,7 +73,11 @@ export class Client {
     if (typeof send !== "function") throw new ConfigError("configuration", "`fetch` must be a function");
     if (!Array.isArray(providers)) throw new ConfigError("configuration", "`providers` must be an array");
     if (env !== undefined) requireOptions("`env`", env);
-    for (const given of providers) if (!isCustom(given)) checkHttp(requireOptions("each provider", given));
+    refuseOptions(clientProblem(options));
+    for (const given of providers) {
+      refuseOptions(providerProblem(requireOptions("each provider", given)));
+      if (!isCustom(given)) checkHttp(given);
+    }
     if (providers.length === 0 && env === undefined) {
       const why = "no provider is set up: give `providers`, e.g. with `api` and `apiKey`, or the keys in `env`";
       throw new ConfigError("configuration", why);
@@ -113,6 +118,7 @@ export class Client {
   /** Returns a stream of the response. The request is sent when the stream is first read. */
   stream(request: Request, options: CallOptions = {}): AnswerStream<StreamEvent, Response> {
     const given = requireRecord("the request", request);
+    checkRequest(given);
     const described = Array.isArray(given.tools) ? { ...given, tools: given.tools.map(describedTool) } : given;
     const json = settingsJson(described, REQUEST);
     let whole: Response | undefined;
@@ -227,6 +233,10 @@ if (Symbol.dispose !== undefined) {
   };
 }
 
+function refuseOptions(problem: string | undefined): void {
+  if (problem !== undefined) throw new ConfigError("configuration", `the options are wrong: ${problem}`);
+}
+
 /** Runs a tool. Resolves to its result as JSON, or rejects with the error message for the model. */
 type RunTool = (name: string, args: string, toolCallId: string) => Promise<string>;
 
@@ -235,7 +245,7 @@ function generation(options: GenerateOptions): { json: string; run: RunTool; abo
   const given = requireRecord("the options", options) as unknown as GenerateOptions;
   const { prompt, messages, system, tools = [], maxToolRounds, retry, timeout, signal: _, ...request } = given;
   if (!Array.isArray(tools)) throw invalid("`tools` must be an array");
-  for (const tool of tools) requireRecord("each tool", tool);
+  checkGeneration(given);
   const checks = new Map(tools.map(({ name, parameters }: Tool) => [name, toolParameters(name, parameters)]));
   const runnable = new Map(tools.map((tool: Tool) => [tool.name, tool]));
   const policy: RetryPolicy | undefined = retry === false ? { maxRetries: 0 } : retry;

@@ -2,13 +2,14 @@
 
 import { bytesOf } from "../bytes.js";
 import { toCamel } from "../case.js";
-import { EmendError as Base, type EmendError } from "../errors.js";
+import { EmendError as Base, ConfigError, type EmendError } from "../errors.js";
 import type { DecoderHandle } from "../llm-core.js";
 import { MODEL_INFO } from "../model-names.js";
 import { REQUEST, STREAM_EVENT } from "../names.js";
 import { invalid, optionsOf, requireRecord, requireText, settingsJson } from "../validate.js";
 import { asError, type Failure, type WasmInstance } from "../wasm/instance.js";
 import { glue, llmModule } from "../wasm/llm.js";
+import { checkRequest, providerProblem } from "./request-fields.js";
 import type { EncodedRequest, HttpProvider, LlmProblem, ModelInfo, Request, StreamEvent } from "./types.js";
 
 /** The headers of a response, as names and values. */
@@ -93,8 +94,11 @@ export const formats: Formats = Object.freeze({
   encode(provider, request, options = {}) {
     const { stream = true } = optionsOf(options, ["stream"]);
     if (typeof stream !== "boolean") throw invalid("`stream` must be true or false");
-    const settings = settingsJson(requireRecord("the provider", provider));
-    const json = settingsJson(requireRecord("the request", request), REQUEST);
+    const problem = providerProblem(requireRecord("the provider", provider));
+    if (problem !== undefined) throw new ConfigError("configuration", `the provider is wrong: ${problem}`);
+    const settings = settingsJson(provider);
+    checkRequest(requireRecord("the request", request));
+    const json = settingsJson(request, REQUEST);
     return JSON.parse(llmModule.live().call(() => glue.encode(settings, json, stream))) as EncodedRequest;
   },
   decoder(api, options = {}) {
