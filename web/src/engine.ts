@@ -29,8 +29,10 @@ export type {
   Link,
   PastFile,
   ProjectInfo,
+  PutBack,
   Reading,
   Rewound,
+  RolledBack,
   RunInfo,
   Scope,
   SessionChange,
@@ -38,6 +40,7 @@ export type {
   Snapshot,
   Step,
   Steps,
+  Version,
   WorkMode,
   WriteResult,
 } from "./core/protocol.js";

@@ -62,7 +62,11 @@ export function keptHunk(path: string, hunk: Hunk, written: Written | undefined)
  * as the old text, a line of the user takes the place of the one at the same position; else all old lines return, before those
  * of the user.
  */
-function ownLines(visible: readonly HunkLine[], removed: readonly HunkLine[], written: Written | undefined): string {
+export function ownLines(
+  visible: readonly Pick<HunkLine, "kind" | "text">[],
+  removed: readonly Pick<HunkLine, "text">[],
+  written: Pick<Written, "text"> | undefined,
+): string {
   const old = removed.map((line) => line.text);
   const own = visible.filter((line) => line.kind !== "added").map((line) => line.text);
   const theirs = written === undefined ? visible.map((line) => line.text) : linesOf(written.text);

@@ -15,7 +15,11 @@ const CONTEXT = 3;
 const LINES_MAX = 0xd7ff;
 
 /** Returns the parts of the difference, each a list of rows. A missing text is null. */
-export function lineDiff(before: string | null, after: string | null): readonly (readonly DiffRow[])[] {
+export function lineDiff(
+  before: string | null,
+  after: string | null,
+  around = CONTEXT,
+): readonly (readonly DiffRow[])[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   const numbers = new Map<string, number>();
   const encode = (lines: readonly string[]): string => {
@@ -28,10 +32,14 @@ export function lineDiff(before: string | null, after: string | null): readonly 
   };
   const [a, b] = [encode(old), encode(now)];
   const changes = numbers.size < LINES_MAX ? diff(a, b, { scanLimit: 5_000, timeout: 300 }) : [wholeChange(a, b)];
+  // Without a difference, all lines are unchanged ones.
+  if (changes.length === 0 && around === Number.POSITIVE_INFINITY && now.length > 0) {
+    return [now.map((text, at) => context(text, at, at))];
+  }
   const parts: DiffRow[][] = [];
   let shown = 0;
   for (const { fromA, toA, fromB, toB } of changes) {
-    const start = Math.max(fromB - CONTEXT, shown);
+    const start = Math.max(fromB - around, shown);
     const last = parts.at(-1);
     // Changes with few lines between them are one part.
     const part = last && start === shown ? last : [];
@@ -41,11 +49,27 @@ export function lineDiff(before: string | null, after: string | null): readonly 
     for (let at = fromA; at < toA; at++) part.push({ kind: "removed", text: old[at] ?? "", oldNumber: at + 1 });
     for (let at = fromB; at < toB; at++) part.push({ kind: "added", text: now[at] ?? "", newNumber: at + 1 });
     const next = changes[changes.findIndex((each) => each.fromB === fromB && each.fromA === fromA) + 1];
-    const end = Math.min(toB + CONTEXT, next?.fromB ?? now.length, now.length);
+    const end = Math.min(toB + around, next?.fromB ?? now.length, now.length);
     for (let at = toB; at < end; at++) part.push(context(now[at] ?? "", at + toA - toB, at));
     shown = end;
   }
   return parts;
+}
+
+/** Returns the text after a difference in which these parts are as before. */
+export function withParts(
+  after: string | null,
+  parts: readonly (readonly DiffRow[])[],
+  chosen: ReadonlySet<number>,
+): string {
+  const lines = [...linesOf(after)];
+  for (const [index, part] of [...parts.entries()].reverse()) {
+    if (!chosen.has(index)) continue;
+    const now = part.filter((row) => row.newNumber !== undefined);
+    const old = part.filter((row) => row.oldNumber !== undefined).map((row) => row.text);
+    lines.splice((now[0]?.newNumber ?? 1) - 1, now.length, ...old);
+  }
+  return lines.join("");
 }
 
 function context(text: string, oldIndex: number, newIndex: number): DiffRow {
@@ -56,7 +80,7 @@ function wholeChange(a: string, b: string): { fromA: number; toA: number; fromB:
   return { fromA: 0, toA: a.length, fromB: 0, toB: b.length };
 }
 
-function linesOf(text: string | null): readonly string[] {
+export function linesOf(text: string | null): readonly string[] {
   if (text === null || text === "") return [];
   return text.split(/(?<=\n)|(?<=\r)(?!\n)/);
 }

@@ -61,7 +61,7 @@ export type Dialog =
   | {
       readonly kind: "kept";
       readonly hunks: readonly KeptHunk[];
-      readonly purpose: "save" | "reject";
+      readonly purpose: "save" | "reject" | "go back";
       readonly answer: (choices: readonly Outcome[] | null) => void;
     }
   | {
@@ -131,6 +131,8 @@ export const view = signal<View>("editor");
 export const pane = signal<Pane>("text");
 /** Whether Markdown files are shown as they read, instead of their text. */
 export const preview = signal(false);
+/** The file whose earlier versions are shown in place of the editor, or null. */
+export const versionsOf = signal<string | null>(null);
 /** Paths of the files with a tab, in the order of their opening. */
 export const tabs = signal<readonly string[]>([]);
 export const cursor = signal<CursorPlace>({ line: 1, column: 1, hunk: -1, selected: 0, lines: 1 });

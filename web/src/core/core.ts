@@ -37,15 +37,18 @@ import type {
   Contents,
   CoreApi,
   EventBatch,
+  GoingBack,
   ModelChoice,
   OfServer,
   PastFile,
   ProjectInfo,
+  PutBack,
   Restored,
   RunInfo,
   Scope,
   Snapshot,
   Step,
+  Version,
   WriteResult,
   WrittenById,
 } from "./protocol.js";
@@ -53,6 +56,7 @@ import { Recorder } from "./recorder.js";
 import { ReviewChanges, sumOf } from "./review-changes.js";
 import { RunList } from "./run-list.js";
 import { SavedTexts } from "./saved-texts.js";
+import { type By, TextHistory } from "./text-history.js";
 
 /** An operation without its place in a run. */
 type NewOp = Op extends infer Each ? (Each extends Op ? Omit<Each, "at"> : never) : never;
@@ -68,6 +72,9 @@ interface Held {
 const SLICE_MS = 16;
 const BATCH_MAX = 200;
 
+/** Kinds of steps that change a text by the user's own words, also when they are undone. */
+const OWN_STEPS: ReadonlySet<Step["kind"]> = new Set(["typing", "new file", "delete", "rename", "put back", "disk"]);
+
 /** Kinds of events whose number depends on the network. They do not count as places in a run. */
 const DELTAS: ReadonlySet<AgentEvent["kind"]> = new Set([
   "ASSISTANT_TEXT_DELTA",
@@ -76,7 +83,7 @@ const DELTAS: ReadonlySet<AgentEvent["kind"]> = new Set([
   "WARNING",
 ]);
 
-export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof OfServer> {
+export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBack" | keyof OfServer> {
   readonly #send: (batch: EventBatch) => Promise<void>;
   #agent: Agent | null = null;
   #journal: Journal | null = null;
@@ -106,6 +113,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
   #settings: Settings | null = null;
   #id = "";
   #runs = new RunList();
+  #texts = new TextHistory(() => null);
   readonly #titles = new Map<number, string>();
   #behind: Held[] = [];
   #ahead: Held[] = [];
@@ -232,6 +240,10 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     this.#settings = null;
     this.#journal = null;
     this.#saved = new SavedTexts(files);
+    this.#texts = new TextHistory((path) => {
+      const content = files[path];
+      return typeof content === "string" ? content : null;
+    });
     this.#written.clear();
     this.#titles.clear();
     this.#review.reset();
@@ -253,6 +265,22 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
   #step(step: Step): void {
     this.#steps = { done: [...this.#steps.done, step], undone: [] };
     for (const { agent } of this.#ahead.splice(0)) agent.close();
+  }
+
+  #noteText(path: string, text: string | null, by: By): void {
+    // A text that cannot be told from those of a running task is not the user's.
+    this.#texts.note(path, text, by, 2 * this.#runs.count - (this.#abort ? 1 : 0), Date.now());
+  }
+
+  /** Notes the present texts of a file, or of all that ever changed. */
+  async #noteTexts(by: By, path: string | null): Promise<void> {
+    const running = this.#abort !== null;
+    const paths = path === null ? new Set([...this.#texts.paths, ...this.#runs.changedPaths()]) : [path];
+    for (const each of paths) this.#noteText(each, await this.#textOf(each), running ? "other" : by);
+  }
+
+  #textOf(path: string): Promise<string | null> {
+    return this.read(path).catch(() => null);
   }
 
   async snapshot(scope: Scope, path: string | null): Promise<Snapshot> {
@@ -288,9 +316,10 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     return this.#saved.of(path);
   }
 
-  async noteSaved(path: string, text: string | null): Promise<void> {
-    this.#note({ op: "saved", path, text });
+  async noteSaved(path: string, text: string | null, time = Date.now()): Promise<void> {
+    this.#note({ op: "saved", path, text, time });
     this.#saved.set(path, text);
+    this.#texts.noteSaved(path, time);
   }
 
   async write(
@@ -314,6 +343,8 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     const before = await this.read(path);
     const { text: after } = await this.#engine.files.write(path, text, base === null ? {} : { base });
     this.#saved.touch(path);
+    this.#noteText(path, before, "other");
+    this.#noteText(path, after, "user");
     const changed = before !== after;
     if (changed) this.#step(step);
     // Only the agent writes beside the user here, and the review shows its lines.
@@ -323,7 +354,11 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
   async remove(path: string): Promise<void> {
     this.#note({ op: "remove", path });
     const paths = await removable(this.#engine.files, path);
-    for (const each of paths) await this.#engine.files.remove(each);
+    for (const each of paths) {
+      this.#noteText(each, await this.#textOf(each), "other");
+      await this.#engine.files.remove(each);
+      this.#noteText(each, null, "user");
+    }
     this.#saved.touch(...paths);
     this.#step({ kind: "delete", path, count: paths.length });
   }
@@ -332,6 +367,12 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     this.#note({ op: "rename", path, to });
     const paths = await moveFiles(this.#engine.files, path, to);
     this.#saved.touch(...paths);
+    for (let at = 0; at + 1 < paths.length; at += 2) {
+      const [from, into] = [paths[at]!, paths[at + 1]!];
+      this.#noteText(from, await this.#textOf(into), "other");
+      this.#texts.moved(from, into);
+      this.#noteText(from, null, "user");
+    }
     // Each file is written and removed, which are two steps of the engine.
     this.#step({ kind: "rename", path, count: paths.length });
   }
@@ -361,6 +402,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     this.#note({ op: "accept", ids, over, path });
     this.#touch(path || null);
     await this.#engine.accept(ids, { over });
+    await this.#noteTexts("other", path || null);
     this.#step({ kind: "accept", path });
   }
 
@@ -368,6 +410,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     this.#note({ op: "reject", ids, dependents, path });
     this.#touch(path || null);
     await this.#engine.reject(ids, { dependents });
+    await this.#noteTexts("other", path || null);
     this.#step({ kind: "reject", path });
   }
 
@@ -386,6 +429,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     this.#touch(step.path || null);
     const before = pendingIds(this.#engine.review());
     const after = new Set(pendingIds(await decide()));
+    await this.#noteTexts("other", step.path || null);
     const decided = before.some((id) => !after.has(id));
     if (decided) this.#step(step);
     return decided;
@@ -406,6 +450,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     if (last.kind === "go back") await this.#swap(this.#behind, this.#ahead);
     else for (let at = 0; at < (last.count ?? 1); at++) await this.#engine.undo();
     this.#touchStep(last);
+    await this.#noteStep(last);
   }
 
   async redo(): Promise<void> {
@@ -418,6 +463,13 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     if (last.kind === "go back") await this.#swap(this.#ahead, this.#behind);
     else for (let at = 0; at < (last.count ?? 1); at++) await this.#engine.redo();
     this.#touchStep(last);
+    await this.#noteStep(last);
+  }
+
+  /** Notes the texts after a step was undone or redone. */
+  #noteStep({ kind, path }: Step): Promise<void> {
+    const isOfFile = kind !== "delete" && kind !== "rename" && path !== "";
+    return this.#noteTexts(OWN_STEPS.has(kind) ? "user" : "other", isOfFile ? path : null);
   }
 
   async runs(): Promise<readonly RunInfo[]> {
@@ -429,18 +481,27 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
   }
 
   async past(run: number): Promise<readonly PastFile[]> {
-    const before = await this.#past(run, (await this.#journal?.ops()) ?? []);
+    await this.#noteTexts("other", null);
     const later = (await this.runs()).filter((each) => each.number >= run && !each.undone);
-    const paths = new Set(later.flatMap((each) => each.files));
-    const textOf = async (agent: Agent, path: string): Promise<string | null> =>
-      (await agent.files.read(path).catch(() => null))?.text ?? null;
+    const byTask = new Set(later.flatMap((each) => each.files));
     const files: PastFile[] = [];
-    for (const path of [...paths].sort()) {
-      const [then, now] = [await textOf(before.#engine, path), await textOf(this.#engine, path)];
-      files.push({ path, before: then, now, saved: this.#saved.of(path) });
+    for (const path of [...new Set([...byTask, ...this.#texts.paths])].sort()) {
+      const [before, now, own] = [this.#texts.before(path, run), await this.#textOf(path), this.#texts.own(path, run)];
+      if (!byTask.has(path) && before === now) continue;
+      const after = this.#texts.after(path, run);
+      files.push({ path, before, after, now, saved: this.#saved.of(path), own, byTask: byTask.has(path) });
     }
-    before.#engine.close();
     return files;
+  }
+
+  async versions(path: string): Promise<readonly Version[]> {
+    await this.#noteTexts("other", path);
+    const runs = (await this.runs()).filter((run) => run.files.includes(path));
+    const tasks = runs.map(({ number: run, began: time, text: title }): Version => {
+      return { kind: "task", run, time, title, text: this.#texts.before(path, run) };
+    });
+    const saves = this.#texts.saves(path).map((each): Version => ({ kind: "saved", title: "", ...each }));
+    return [...tasks, ...saves].sort((a, b) => a.time - b.time);
   }
 
   /** Refuses a step to another agent while one works: its task would end without a word. */
@@ -448,32 +509,57 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
     if (step.kind === "go back" && this.#abort) throw new Error("the assistant still works; stop it first");
   }
 
-  async goBack(run: number, ops?: readonly Op[]): Promise<void> {
+  async goBack(run: number, how: GoingBack = {}, ops?: readonly Op[]): Promise<void> {
     this.#refuseDuringRun({ kind: "go back" });
-    const before = await this.#past(run, ops ?? (await this.#journal?.ops()) ?? []);
-    this.#note({ op: "goBack", run });
+    const before = await this.#past(run, how, ops ?? (await this.#journal?.ops()) ?? []);
+    await this.#noteTexts("other", null);
+    this.#note({ op: "goBack", run, ...how });
     this.#step({ kind: "go back", path: "", runs: [run, this.#runs.count] });
     this.#behind.push(this.#held);
     await this.#continueIn(before.#held);
+    await this.#noteTexts("other", null);
   }
 
   get #held(): Held {
     return { agent: this.#engine, recorder: this.#recorder, approvals: this.#approvals };
   }
 
-  async putBack(run: number, path: string): Promise<void> {
-    const file = (await this.past(run)).find((each) => each.path === path);
-    if (!file) throw new Error(`the task did not change ${path}`);
-    if (file.before === null) return this.remove(path);
-    await this.write(path, file.before, file.now, { kind: "put back", path });
+  async putBack(run: number, files: readonly PutBack[]): Promise<void> {
+    this.#note({ op: "putBack", run, files, path: files.length === 1 ? (files[0]?.path ?? "") : "" });
+    let count = 0;
+    for (const { path, text } of files) {
+      if ((await this.#textOf(path)) === text) continue;
+      const earlier = this.#runs.hunksBefore(run);
+      const review = this.#engine.review().files.find((file) => file.path === path);
+      const ids = pendingHunks(review).flatMap((hunk) => (earlier.includes(hunk.id) ? [] : [hunk.id]));
+      // The changes since then are rejected first, so that those of earlier tasks stay open where they can.
+      if (ids.length > 0) {
+        await this.#engine.reject(ids, { dependents: "with" });
+        count += 1;
+      }
+      const left = await this.#textOf(path);
+      if (left !== text) {
+        if (text === null) await this.#engine.files.remove(path);
+        else await this.#engine.files.write(path, text);
+        count += 1;
+      }
+      this.#noteText(path, text, "user");
+    }
+    this.#saved.touch(...files.map(({ path }) => path));
+    if (count > 0) this.#step({ kind: "put back", path: files.length === 1 ? (files[0]?.path ?? "") : "", count });
   }
 
   /** Returns the project as it was before a run, in an engine of its own. */
-  async #past(run: number, ops: readonly Op[]): Promise<Core> {
+  async #past(run: number, { hard, texts = [] }: GoingBack, ops: readonly Op[]): Promise<Core> {
     if (ops.length === 0) throw new Error("this browser keeps no record of the project");
     const core = new Core(async () => undefined);
     const { opsBefore } = await import("./history.js");
-    await core.#rebuild(this.#opened, opsBefore(ops, run), this.#options, this.#store);
+    await core.#rebuild(this.#opened, opsBefore(ops, run, hard), this.#options, this.#store);
+    for (const { path, text } of texts) {
+      if ((await core.#textOf(path)) === text) continue;
+      if (text !== null) await core.#engine.files.write(path, text);
+      else await core.#engine.files.remove(path).catch(() => undefined);
+    }
     return core;
   }
 
@@ -554,14 +640,15 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
   async run(
     text: string,
     reached: (at: number, chars: number) => Promise<void> = async () => undefined,
+    time = Date.now(),
   ): Promise<void> {
-    this.#note({ op: "run", text });
+    this.#note({ op: "run", text, time });
     this.#askedBefore = this.#recorder.asked;
     const abort = new AbortController();
     const agent = this.#engine;
     const run = agent.run(text, { signal: abort.signal });
     const hunks = agent.review().files.flatMap((file) => file.hunks.map((hunk) => hunk.id));
-    const record = this.#runs.begin(text, this.#conversation, hunks);
+    const record = this.#runs.begin(text, this.#conversation, hunks, time);
     [this.#run, this.#abort, this.#at, this.#chars, this.#progress] = [run, abort, 0, 0, 0];
     let failed = false;
     const batch: AgentEvent[] = [];
@@ -606,6 +693,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | keyof O
       flush();
       await sending;
       if (this.#abort === abort) {
+        for (const path of record.files) this.#noteText(path, await this.#textOf(path), "other");
         this.#note({ op: "end", failed });
         [this.#run, this.#abort, this.#at, this.#chars] = [null, null, 0, 0];
         this.#note({ op: "state", sum: this.stateSum() });

@@ -14,17 +14,17 @@ interface Placed {
 }
 
 /** The kinds of operations that are edits of the user. */
-const EDITS: ReadonlySet<Op["op"]> = new Set(["write", "remove", "rename"]);
+const EDITS: ReadonlySet<Op["op"]> = new Set(["write", "remove", "rename", "putBack"]);
 
 /** Kinds of operations that hold without the runs that came before them. */
 const LASTING: ReadonlySet<Op["op"]> = new Set(["write", "remove", "rename", "canvas", "options", "model"]);
 
 /**
  * Returns the operations that give the state before the run with number `run`, counted from 0 over all conversations,
- * with the user's later edits. `ops` may contain earlier returns to a run, and their undoing.
+ * with the user's later edits unless it is `hard`. `ops` may contain earlier returns to a run, and their undoing.
  */
-export function opsBefore(ops: readonly Op[], run: number): readonly Op[] {
-  return without(resolved(ops), run).map(({ op }) => op);
+export function opsBefore(ops: readonly Op[], run: number, hard = false): readonly Op[] {
+  return without(resolved(ops), run, hard).map(({ op }) => op);
 }
 
 /** Numbers the runs, and replaces each return to a run by the operations that it left. */
@@ -39,7 +39,7 @@ function resolved(ops: readonly Op[]): readonly Placed[] {
     if (op.op === "goBack") {
       before.push(list);
       undone.length = 0;
-      list = without(list, op.run);
+      list = [...without(list, op.run, op.hard === true), ...settled(op, number)];
     } else if (op.op === "undo" && kind === "go back") {
       undone.push(list);
       list = before.pop() ?? list;
@@ -51,8 +51,19 @@ function resolved(ops: readonly Op[]): readonly Placed[] {
   return list;
 }
 
-/** Leaves out the runs from `run` on, and what depends on them. */
-function without(list: readonly Placed[], run: number): readonly Placed[] {
+/** Returns the texts that a return to a run gave files beside it, as edits. */
+function settled({ texts = [] }: Extract<Op, { op: "goBack" }>, run: number): readonly Placed[] {
+  return texts.map(({ path, text }): Placed => {
+    const step = { kind: "typing", path } as const;
+    return {
+      op: text === null ? { op: "remove", path, at: 0 } : { op: "write", path, text, base: null, step, at: 0 },
+      run,
+    };
+  });
+}
+
+/** Leaves out the runs from `run` on, and what depends on them; with `hard`, also the user's edits since then. */
+function without(list: readonly Placed[], run: number, hard: boolean): readonly Placed[] {
   const first = list.findIndex((each) => each.op.op === "run" && each.run >= run);
   if (first < 0) return list;
   const kept: Placed[] = list.slice(0, first);
@@ -61,11 +72,14 @@ function without(list: readonly Placed[], run: number): readonly Placed[] {
   for (const each of list.slice(first)) {
     const { op } = each;
     if (op.op === "undo" || op.op === "redo") revert(op.op, op.step, later, undone, each);
+    else if (op.op === "putBack") later.push({ op, run: each.run });
+    else if (hard && EDITS.has(op.op)) later.push({ op, run: each.run });
     // Edits are repeated without a run, so their place in one does not count.
     else if (op.op === "write") later.push({ op: { ...op, at: 0, moved: true }, run: each.run });
     else if (LASTING.has(op.op)) later.push({ op: { ...op, at: 0 }, run: each.run });
   }
-  return [...kept, ...later];
+  // Files that were put back are as before some task: going back to before another one leaves nothing of it.
+  return [...kept, ...later.filter(({ op }) => op.op !== "putBack" && !(hard && EDITS.has(op.op)))];
 }
 
 /** Takes an undone edit out of the later operations, or puts it back. Undoing an earlier step stays an operation. */

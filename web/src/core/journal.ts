@@ -7,7 +7,7 @@
 import { indexedDbStore, type SessionStore } from "emend";
 import { openProjects } from "../locks.js";
 import type { Options } from "../settings.js";
-import type { Contents, ModelChoice, ProjectInfo, Step, WrittenById } from "./protocol.js";
+import type { Contents, GoingBack, ModelChoice, ProjectInfo, PutBack, Step, WrittenById } from "./protocol.js";
 import type { ResponsePart } from "./recorder.js";
 
 /**
@@ -39,15 +39,18 @@ export type Op = { readonly at: number; readonly chars?: number } & (
   | { readonly op: "acceptAll" | "rejectAll" | "canvas"; readonly path: string | null }
   | { readonly op: "undo" | "redo"; readonly step?: Step }
   | { readonly op: "takeBack" | "stop" | "seen" }
-  | { readonly op: "goBack"; readonly run: number }
+  | ({ readonly op: "goBack"; readonly run: number } & GoingBack)
+  /** `path` is that of the step. */
+  | { readonly op: "putBack"; readonly run: number; readonly files: readonly PutBack[]; readonly path: string }
   | { readonly op: "branch"; readonly tasks: number }
   | { readonly op: "answer"; readonly call: string; readonly decision: Decision; readonly reason: string }
   | { readonly op: "options"; readonly options: Options }
-  | { readonly op: "saved"; readonly path: string; readonly text: string | null }
+  /** `time` is that of the save, and of a run that of its start. Older records lack it. */
+  | { readonly op: "saved"; readonly path: string; readonly text: string | null; readonly time?: number }
   | { readonly op: "converse"; readonly index: number }
   | { readonly op: "title"; readonly index: number; readonly title: string }
   | { readonly op: "model"; readonly model: ModelChoice }
-  | { readonly op: "run"; readonly text: string }
+  | { readonly op: "run"; readonly text: string; readonly time?: number }
   /** `asked` is the number of requests of the run so far: the model gets the message with the next one. */
   | { readonly op: "steer"; readonly text: string; readonly asked?: number }
   | { readonly op: "end"; readonly failed: boolean }

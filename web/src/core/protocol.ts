@@ -5,6 +5,7 @@ import type { Options, Settings } from "../settings.js";
 import type { Written } from "../written.js";
 import type { Decision } from "./journal.js";
 import type { Link } from "./remote-link.js";
+import type { OwnEdit } from "./text-history.js";
 
 export type { Decision } from "./journal.js";
 export type { Link } from "./remote-link.js";
@@ -37,20 +38,63 @@ export interface RunInfo {
   /** Number of the task in its conversation, from 0. */
   readonly task: number;
   readonly text: string;
-  /** Time of its start, in milliseconds since 1970; of the repetition, after a reload. */
+  /** Time of its start, in milliseconds since 1970; of the repetition, after a reload of an older record. */
   readonly began: number;
   readonly files: readonly string[];
   /** Whether the project went back to before it. */
   readonly undone: boolean;
 }
 
-/** A file before a run and now. A missing file is null. */
+/** A file before a run, at its end and now. A missing file is null. */
 export interface PastFile {
   readonly path: string;
-  /** The text before the run, with the user's edits since then. */
+  /** The text at the start of the run. */
   readonly before: string | null;
+  /** The text at the end of the run. */
+  readonly after: string | null;
   readonly now: string | null;
   readonly saved: string | null;
+  /** The user's edits since the start of the run. A server does not tell them. */
+  readonly own: readonly OwnEdit[];
+  /** Whether the run or a later one changed it. Otherwise only the user did. */
+  readonly byTask: boolean;
+}
+
+/** An earlier text of a file: before a task that changed it, or at a save. */
+export interface Version {
+  readonly kind: "task" | "saved";
+  readonly time: number;
+  /** The text of the task. */
+  readonly title: string;
+  readonly text: string | null;
+  /** The number of the run, of a task. */
+  readonly run?: number;
+}
+
+/** A text that a file gets; null if it is removed. */
+export interface PutBack {
+  readonly path: string;
+  readonly text: string | null;
+}
+
+/** How the project goes back: without the user's edits since then, and with other texts of some files. */
+export interface GoingBack {
+  readonly hard?: boolean;
+  readonly texts?: readonly PutBack[];
+}
+
+/** A rollback of a server: everything as before a run, or only what the assistant changed, in some files or hunks. */
+export interface Rollback {
+  readonly hard: boolean;
+  readonly paths?: readonly string[];
+  readonly preview: boolean;
+}
+
+/** The effect of a rollback: the files that change, those with a part that stays, and those that lose edits of the user. */
+export interface RolledBack {
+  readonly changed: readonly string[];
+  readonly conflicts: readonly string[];
+  readonly lost: readonly { readonly path: string; readonly edits: number }[];
 }
 
 /** The parts that go back to before a run. */
@@ -319,17 +363,21 @@ export interface CoreApi extends OfServer {
   runs(): Promise<readonly RunInfo[]>;
   /** Returns the ids of the pending hunks that were there before the last run. */
   hunksBefore(): Promise<readonly string[]>;
-  /** Compares the files that a run and later ones changed with their texts before it. */
+  /** Compares the files that a run, later ones, or the user since then changed with their texts before it. */
   past(run: number): Promise<readonly PastFile[]>;
-  /** Takes the project back to before a run. The user's own edits since then stay. One undoable step. */
-  goBack(run: number): Promise<void>;
+  /** Lists the earlier texts of a file, oldest first. */
+  versions(path: string): Promise<readonly Version[]>;
+  /** Takes the project back to before a run. The user's own edits since then stay, unless it is hard. One undoable step. */
+  goBack(run: number, how: GoingBack): Promise<void>;
+  /** On a server: takes the files back to before a run. One undoable step. With `preview`, nothing changes. */
+  rollBack(run: number, how: Rollback): Promise<RolledBack>;
   /**
    * On a server: takes its files, the conversation or both back to before a run. The user's own lines stay. One undoable
    * step. With `preview`, nothing changes.
    */
   rewind(run: number, extent: Extent, preview: boolean): Promise<Rewound>;
-  /** Gives one file its text from before a run, as an edit of the user. */
-  putBack(run: number, path: string): Promise<void>;
+  /** Gives files texts from before a run, as one step of the user. The changes since the run are rejected. */
+  putBack(run: number, files: readonly PutBack[]): Promise<void>;
   /** Starts a conversation with the first `tasks` tasks of the open one. */
   branch(tasks: number): Promise<void>;
   /** Starts a run and resolves at its end. */

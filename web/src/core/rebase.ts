@@ -6,7 +6,7 @@
  */
 
 /** A replaced range of lines: `lines` take the place of those from `from` up to, and without, `to`. */
-interface Change {
+export interface Change {
   readonly from: number;
   readonly to: number;
   readonly lines: readonly string[];
@@ -39,7 +39,7 @@ function overlaps(a: Change, b: Change): boolean {
   return a.from < b.to && b.from < a.to;
 }
 
-function linesOf(text: string): string[] {
+export function linesOf(text: string): string[] {
   return text === "" ? [] : text.split(/(?<=\n)|(?<=\r)(?!\n)/);
 }
 
@@ -47,7 +47,7 @@ function linesOf(text: string): string[] {
 const DIFFERENCES_MAX = 1_500;
 
 /** Returns the changes from `a` to `b`, by Myers' algorithm without its linear refinement. */
-function changes(a: readonly string[], b: readonly string[]): Change[] {
+export function changes(a: readonly string[], b: readonly string[]): Change[] {
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
   let end = 0;

@@ -19,15 +19,20 @@ import type {
   EventBatch,
   Extent,
   PastFile,
+  PutBack,
   Reading,
   Rewound,
+  Rollback,
+  RolledBack,
   RunInfo,
   Scope,
   Snapshot,
   Step,
+  Version,
   WriteResult,
 } from "./protocol.js";
 import { changesFiles, hunkIds, isAttached, isResync, isState, moved, scopeOf } from "./remote-bodies.js";
+import { RemoteEarlier } from "./remote-earlier.js";
 import { RemoteFiles } from "./remote-files.js";
 import { type Link, RemoteLink } from "./remote-link.js";
 import { foundSession, lastUsedSession, RemoteSessions } from "./remote-sessions.js";
@@ -67,6 +72,7 @@ export class RemoteCore extends RemoteSessions implements Own {
   readonly #review = new ReviewChanges();
   #held = new WaitingEdits();
   #files: RemoteFiles;
+  readonly #earlier = new RemoteEarlier(this.client, (path) => this.buffer(path));
   /** Ends the present stream of events. The next one begins after the conversation was read again. */
   #stream = new AbortController();
   #hasLeft = false;
@@ -524,7 +530,12 @@ export class RemoteCore extends RemoteSessions implements Own {
 
   async runs(): Promise<readonly RunInfo[]> {
     await this.#read();
-    return this.#runsOf(await this.#jobs());
+    return (await this.#tasksDone())[0];
+  }
+
+  async #tasksDone(): Promise<readonly [readonly RunInfo[], readonly JobRecord[]]> {
+    const jobs = await this.#jobs();
+    return [await this.#runsOf(jobs), jobs];
   }
 
   async #runsOf(jobs: readonly JobRecord[]): Promise<readonly RunInfo[]> {
@@ -550,18 +561,17 @@ export class RemoteCore extends RemoteSessions implements Own {
   }
 
   async past(run: number): Promise<readonly PastFile[]> {
-    const jobs = await this.#jobs();
-    const runs = await this.#runsOf(jobs);
-    const files: PastFile[] = [];
-    for (const path of [...new Set(runs.slice(run).flatMap((each) => each.files))].sort()) {
-      // The first job that changed the file has its text from before.
-      const first = runs.slice(run).find((each) => each.files.includes(path));
-      const checkpoint = jobs[first?.number ?? run]?.checkpoint_id ?? "";
-      const found = await this.client.call("Diff3", { checkpoint_id: checkpoint, file_path: path });
-      const saved = await this.readDisk(path);
-      files.push({ path, before: found.checkpoint_base ?? null, now: found.current_file ?? null, saved });
-    }
-    return files;
+    return this.#earlier.files(run, ...(await this.#tasksDone()));
+  }
+
+  async versions(path: string): Promise<readonly Version[]> {
+    return this.#earlier.versions(path, ...(await this.#tasksDone()));
+  }
+
+  async rollBack(run: number, how: Rollback): Promise<RolledBack> {
+    const { count, ...effect } = await this.#earlier.rollBack(await this.#jobs(), run, how);
+    this.#putBack(count, "");
+    return effect;
   }
 
   async rewind(run: number, extent: Extent, preview: boolean): Promise<Rewound> {
@@ -576,11 +586,14 @@ export class RemoteCore extends RemoteSessions implements Own {
     return { restored, kept, lost };
   }
 
-  async putBack(run: number, path: string): Promise<void> {
-    const file = (await this.past(run)).find((each) => each.path === path);
-    if (!file) throw new Error(`the task did not change ${path}`);
-    if (file.before === null) await this.remove(path);
-    else await this.write(path, file.before, file.now, { kind: "put back", path });
+  async putBack(_run: number, files: readonly PutBack[]): Promise<void> {
+    const done = await this.#earlier.putBack(files);
+    for (const { path, text } of done) text === null ? this.#files.remove(path) : this.#files.add(path);
+    this.#putBack(done.length, files.length === 1 ? files[0]!.path : "");
+  }
+
+  #putBack(count: number, path: string): void {
+    if (count > 0) this.#step({ kind: "put back", path, count });
   }
 
   async hunksBefore(): Promise<readonly string[]> {

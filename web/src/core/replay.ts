@@ -5,14 +5,16 @@
  * same event of that run.
  */
 import type { Op } from "./journal.js";
-import type { CoreApi, ModelChoice, OfServer } from "./protocol.js";
+import type { CoreApi, GoingBack, ModelChoice, OfServer } from "./protocol.js";
 import { rebase } from "./rebase.js";
 import type { RecordedResponse, Recorder } from "./recorder.js";
 
 /** The operations that are repeated. */
-export interface Repeatable extends Omit<CoreApi, "goBack" | "run" | "join" | "enter" | "rewind" | keyof OfServer> {
-  goBack(run: number, ops: readonly Op[]): Promise<void>;
-  run(text: string, reached: (at: number, chars: number) => Promise<void>): Promise<void>;
+export interface Repeatable
+  extends Omit<CoreApi, "goBack" | "noteSaved" | "run" | "join" | "enter" | "rewind" | "rollBack" | keyof OfServer> {
+  goBack(run: number, how: GoingBack, ops: readonly Op[]): Promise<void>;
+  run(text: string, reached: (at: number, chars: number) => Promise<void>, time?: number): Promise<void>;
+  noteSaved(path: string, text: string | null, time?: number): Promise<void>;
   /** The number of events of the run that were read, or -1 while one is shown. */
   progress(): number;
   /** The number of requests of the run so far. */
@@ -30,12 +32,14 @@ export async function replay(ops: readonly Op[], core: Repeatable, recorder: Rep
   for (let index = 0; index < ops.length; index++) {
     const op = ops[index]!;
     if (op.op === "model") core.useRecorded(op.model);
-    else if (op.op === "goBack") await core.goBack(op.run, ops.slice(0, index)).catch(() => undefined);
-    else if (op.op === "state") exact &&= core.stateSum() === op.sum;
+    else if (op.op === "goBack") {
+      const how = { ...(op.hard && { hard: true }), ...(op.texts && { texts: op.texts }) };
+      await core.goBack(op.run, how, ops.slice(0, index)).catch(() => undefined);
+    } else if (op.op === "state") exact &&= core.stateSum() === op.sum;
     else if (op.op === "run") {
       const end = ops.findIndex((each, at) => at > index && (each.op === "end" || each.op === "run"));
       const last = end < 0 ? ops.length : end;
-      await repeatRun(op.text, ops.slice(index + 1, last), ops[last]?.op === "end" ? ops[last] : null, core, recorder);
+      await repeatRun(op, ops.slice(index + 1, last), ops[last]?.op === "end" ? ops[last] : null, core, recorder);
       index = ops[last]?.op === "end" ? last : last - 1;
     } else await attempt(core, op);
   }
@@ -43,7 +47,7 @@ export async function replay(ops: readonly Op[], core: Repeatable, recorder: Rep
 }
 
 async function repeatRun(
-  text: string,
+  { text, time }: Extract<Op, { op: "run" }>,
   inside: readonly Op[],
   end: Extract<Op, { op: "end" }> | null,
   core: Repeatable,
@@ -63,10 +67,15 @@ async function repeatRun(
     if (!end?.failed) void idle(core).then(() => (isOver ? undefined : core.stop()));
   });
   try {
-    await core.run(text, async (at, chars) => {
-      while (steps[0] && isReached(steps[0], at, chars) && isAsked(steps[0], core)) await attempt(core, steps.shift()!);
-      if (end === null && isReached(lastSeen, at, chars)) await core.stop();
-    });
+    await core.run(
+      text,
+      async (at, chars) => {
+        while (steps[0] && isReached(steps[0], at, chars) && isAsked(steps[0], core))
+          await attempt(core, steps.shift()!);
+        if (end === null && isReached(lastSeen, at, chars)) await core.stop();
+      },
+      time,
+    );
   } catch {
     // The run failed or was stopped, as it did before.
   }
@@ -146,10 +155,12 @@ async function repeat(op: Op, core: Repeatable): Promise<unknown> {
     case "acceptAll":
     case "rejectAll":
       return core[op.op](op.path);
+    case "putBack":
+      return core.putBack(op.run, op.files);
     case "canvas":
       return core.openCanvas(op.path);
     case "saved":
-      return core.noteSaved(op.path, op.text);
+      return core.noteSaved(op.path, op.text, op.time);
     case "converse":
       return core.converse(op.index);
     case "title":

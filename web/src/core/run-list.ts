@@ -18,7 +18,7 @@ export class RunList {
   }
 
   /** Adds a run that begins now. `hunks` are the ids of the pending hunks. */
-  begin(text: string, conversation: number, hunks: readonly string[]): RunRecord {
+  begin(text: string, conversation: number, hunks: readonly string[], began: number): RunRecord {
     const task = this.#tasks[conversation] ?? 0;
     this.#tasks[conversation] = task + 1;
     const run: RunRecord = {
@@ -26,7 +26,7 @@ export class RunList {
       conversation,
       task,
       text,
-      began: Date.now(),
+      began,
       files: new Set(),
       hunksBefore: new Set(hunks),
     };
@@ -53,8 +53,8 @@ export class RunList {
     return this.#runs.flatMap((run) => [...run.files]);
   }
 
-  /** Returns the ids of the hunks that were pending before the last run. */
-  hunksBefore(): readonly string[] {
-    return [...(this.#runs.at(-1)?.hunksBefore ?? [])];
+  /** Returns the ids of the hunks that were pending before a run, or before the last one. */
+  hunksBefore(run = -1): readonly string[] {
+    return [...(this.#runs.at(run)?.hunksBefore ?? [])];
   }
 }

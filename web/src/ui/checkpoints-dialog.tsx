@@ -1,22 +1,26 @@
 /** The tasks so far as points to go back to: what each changed, compared with now and with the disk. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { filesName, pastFiles, putBack } from "../actions/rewind.js";
+import { filesName, pastFiles, putBack, putPartsBack } from "../actions/rewind.js";
 import { describe, type PastFile, type RunInfo } from "../engine.js";
+import { usualText } from "../going-back.js";
 import { plural } from "../hunk-text.js";
+import { lineDiff, withParts } from "../line-diff.js";
 import { reveal } from "../reveal.js";
 import { chat, dialog, project, runs } from "../store.js";
 import { DiffView } from "./diff-view.js";
 import { closeDialog, Modal } from "./modal.js";
+import { ThreeWayView } from "./three-way-view.js";
 
-/** The pairs of texts that can be compared. */
-const PAIRS = {
+/** The texts that can be compared. */
+const VIEWS = {
   "before-now": "Before the task → now",
+  three: "Before · by the assistant · now",
   "saved-now": "On disk → now",
   "saved-before": "On disk → before the task",
 } as const;
 
-type Pair = keyof typeof PAIRS;
+type View = keyof typeof VIEWS;
 
 export function CheckpointsDialog({ chosen }: { chosen: number | undefined }) {
   const list = runs.value.toReversed();
@@ -79,11 +83,13 @@ function Checkpoint({ run }: { run: RunInfo }) {
   const files = useSignal<readonly PastFile[] | null>(null);
   const problem = useSignal("");
   const at = useSignal(0);
-  const pair = useSignal<Pair>("before-now");
+  const view = useSignal<View>("before-now");
+  const parts = useSignal<ReadonlySet<number>>(new Set());
   const read = (): void => {
     pastFiles(run).then(
       (found) => {
-        files.value = found;
+        files.value = found.filter((file) => file.byTask);
+        parts.value = new Set();
       },
       (error: unknown) => {
         problem.value = describe(error).message;
@@ -104,7 +110,10 @@ function Checkpoint({ run }: { run: RunInfo }) {
   const list = files.value;
   const file = list[Math.min(at.value, list.length - 1)];
   if (!file) return <p class="faint checkpoint-detail">This task and later ones changed no file.</p>;
-  const [from, to] = pair.value.split("-") as [keyof PastFile, keyof PastFile];
+  // The user's edits since then are in it, without words of the assistant.
+  const before = usualText(file);
+  const isChanging = before !== file.now;
+  const label = `${VIEWS[view.value]}: ${file.path}`;
   return (
     <section class="checkpoint-detail" aria-label="What changed since">
       <div class="checkpoint-bar">
@@ -114,6 +123,7 @@ function Checkpoint({ run }: { run: RunInfo }) {
           value={at.value}
           onChange={(event) => {
             at.value = Number(event.currentTarget.value);
+            parts.value = new Set();
           }}
         >
           {list.map((each, index) => (
@@ -125,30 +135,48 @@ function Checkpoint({ run }: { run: RunInfo }) {
         <select
           class="chat-select"
           aria-label="Compare"
-          value={pair.value}
+          value={view.value}
           onChange={(event) => {
-            pair.value = event.currentTarget.value as Pair;
+            view.value = event.currentTarget.value as View;
           }}
         >
-          {(Object.keys(PAIRS) as Pair[]).map((name) => (
+          {(Object.keys(VIEWS) as View[]).map((name) => (
             <option key={name} value={name}>
-              {PAIRS[name]}
+              {VIEWS[name]}
             </option>
           ))}
         </select>
         <span class="spacer" />
         <span class="faint">{plural(list.length, "file")}</span>
       </div>
-      <DiffView before={file[from]} after={file[to]} label={`${PAIRS[pair.value]}: ${file.path}`} />
-      <div>
+      {view.value === "three" && (
+        <ThreeWayView before={file.before} after={file.after} now={file.now} path={file.path} />
+      )}
+      {view.value === "before-now" && <DiffView before={before} after={file.now} label={label} chosen={parts} />}
+      {view.value === "saved-now" && <DiffView before={file.saved} after={file.now} label={label} />}
+      {view.value === "saved-before" && <DiffView before={file.saved} after={before} label={label} />}
+      <div class="checkpoint-bar">
         <button
           class="button small"
           type="button"
-          disabled={file.before === file.now || chat.value.running}
+          disabled={!isChanging || chat.value.running}
           onClick={() => void putBack(run, file).then(read)}
         >
           Put only this file back
         </button>
+        {view.value === "before-now" && before !== null && file.now !== null && isChanging && (
+          <button
+            class="button small"
+            type="button"
+            disabled={parts.value.size === 0 || chat.value.running}
+            onClick={() => {
+              const text = withParts(file.now, lineDiff(before, file.now), parts.value);
+              void putPartsBack(run, file.path, text, parts.value.size).then(read);
+            }}
+          >
+            Put the chosen parts back
+          </button>
+        )}
       </div>
     </section>
   );

@@ -19,12 +19,24 @@ const REJECTED: readonly (readonly [Outcome, string])[] = [
   ["drop", "Drop both: the old line returns"],
 ];
 
+const GONE_BACK: readonly (readonly [Outcome, string])[] = [
+  ["keep", "Keep my line with the assistant’s words"],
+  ["mine", "Keep my line as it is, and put back the assistant’s lines"],
+  ["old", "Put my edit on the old line"],
+  ["drop", "Drop both: the old line returns"],
+];
+
+const OUTCOMES = { save: SAVED, reject: REJECTED, "go back": GONE_BACK } as const;
+const BUTTONS = { save: "Save", reject: "Reject", "go back": "Go back" } as const;
+
 type Kept = Extract<Dialog, { kind: "kept" }>;
 
 export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kept }) {
-  const outcomes = purpose === "save" ? SAVED : REJECTED;
+  const outcomes = OUTCOMES[purpose];
   const usual: Outcome = purpose === "save" ? "keep" : "old";
-  const choices = useSignal<readonly Outcome[]>(hunks.map((hunk) => possible(hunk, usual)));
+  // Going back takes the assistant's words away, unless the user keeps them.
+  const otherwise: Outcome = purpose === "go back" ? "drop" : "keep";
+  const choices = useSignal<readonly Outcome[]>(hunks.map((hunk) => possible(hunk, usual, otherwise)));
   const close = (result: readonly Outcome[] | null): void => {
     closeDialog();
     answer(result);
@@ -47,7 +59,7 @@ export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kep
             value=""
             onChange={(event) => {
               const wanted = event.currentTarget.value as Outcome;
-              choices.value = hunks.map((hunk) => possible(hunk, wanted));
+              choices.value = hunks.map((hunk) => possible(hunk, wanted, otherwise));
             }}
           >
             <option value="" disabled hidden>
@@ -79,7 +91,7 @@ export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kep
           Cancel
         </button>
         <button class="button primary" type="button" data-focus onClick={() => close(choices.value)}>
-          {purpose === "save" ? "Save" : "Reject"}
+          {BUTTONS[purpose]}
         </button>
       </div>
     </Modal>
@@ -87,13 +99,13 @@ export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kep
 }
 
 /** Returns the outcome, or the nearest one that this hunk has. */
-function possible(hunk: KeptHunk, wanted: Outcome): Outcome {
-  const order: readonly Outcome[] = wanted === "old" ? ["old", "mine"] : [wanted];
-  return order.find((outcome) => hunk.texts[outcome] !== undefined) ?? "keep";
+function possible(hunk: KeptHunk, wanted: Outcome, otherwise: Outcome): Outcome {
+  const order: readonly Outcome[] = wanted === "old" && otherwise === "keep" ? ["old", "mine"] : [wanted];
+  return order.find((outcome) => hunk.texts[outcome] !== undefined) ?? otherwise;
 }
 
 interface ChoiceProps {
-  outcomes: typeof SAVED;
+  outcomes: readonly (readonly [Outcome, string])[];
   hunk: KeptHunk;
   chosen: Outcome;
   onChoose: (outcome: Outcome) => void;

@@ -1,0 +1,178 @@
+// Going back to before a task: the user's lines with words of the assistant, without the user's edits, and in part.
+import assert from "node:assert/strict";
+import { menu, openApp } from "../app.mjs";
+import { startProvider } from "../provider.mjs";
+
+const FILES = { "a.txt": "the loanDays are 14\nmiddle\nend\n", "b.txt": "loanDays\n" };
+
+/** Replaces the text of a line as a user does, and waits until the engine has it. */
+async function retype(page, app, old, text) {
+  await app.editor.locator(".cm-line", { hasText: old }).click();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Shift+End");
+  await page.keyboard.insertText(text);
+  await page.waitForTimeout(700);
+}
+
+/** Opens a folder in which a task has renamed a word in two files. */
+async function withTask(page, url, test, files = FILES) {
+  const app = await openApp(page, url);
+  await app.openFolder(files);
+  await app.chooseModel({ pace: "instant" });
+  await app.askAndWait("rename loanDays to seasonDays");
+  await app.openFile("a.txt");
+  await test(app);
+}
+
+async function openGoBack(page, app) {
+  await menu(page, "Checkpoints…");
+  await page
+    .getByRole("dialog", { name: "Checkpoints" })
+    .getByRole("button", { name: /^Go back/ })
+    .click();
+  const dialog = page.getByRole("dialog", { name: "Go back to before this task" });
+  await dialog.getByRole("radio", { name: /Only the files/ }).check();
+  await dialog.getByText(/This file changes|These files change/).waitFor();
+  assert.ok(app);
+  return dialog;
+}
+
+export const tests = {
+  async "going back asks about a line that is half the assistant's and half the user's, and names its file"({
+    page,
+    url,
+  }) {
+    const outcomes = [
+      ["Keep my line with the assistant’s words", "the seasonDays are 21"],
+      ["Put my edit on the old line", "the loanDays are 21"],
+      ["Drop both: the old line returns", "the loanDays are 14"],
+    ];
+    await withTask(page, url, async (app) => {
+      await retype(page, app, "seasonDays are 14", "the seasonDays are 21");
+      for (const [label, line] of outcomes) {
+        const dialog = await openGoBack(page, app);
+        await dialog.getByText("These files change: a.txt, b.txt.").waitFor();
+        await dialog.getByText("your edit is on words of the assistant, line 1: you choose what stays").waitFor();
+        await dialog.getByRole("button", { name: "Go back", exact: true }).click();
+        const question = page.getByRole("dialog", { name: "You edited inside this change" });
+        await question.getByText("a.txt, line 1").waitFor();
+        assert.deepEqual(
+          await question.locator("code").allTextContents(),
+          outcomes.map((each) => each[1]),
+        );
+        await question.getByLabel(label).check();
+        await question.getByRole("button", { name: "Go back" }).click();
+        await app.says("The files are as before the task");
+        assert.equal(await app.text(), `${line}\nmiddle\nend\n`);
+        assert.match(await app.changes(), /Nothing to review/);
+        if (label.startsWith("Drop")) break;
+        await page.getByRole("button", { name: "Undo going back to before a task" }).first().click();
+        await app.editor.getByText("the seasonDays are 21").waitFor();
+      }
+      await page.waitForTimeout(300);
+      page.once("dialog", (each) => each.accept());
+      await page.reload();
+      await app.row("b.txt").waitFor();
+      await app.editor.getByText("the loanDays are 14").waitFor();
+    });
+  },
+
+  async "a question about a line before going back can be cancelled, and then nothing has changed"({ page, url }) {
+    await withTask(page, url, async (app) => {
+      await retype(page, app, "seasonDays are 14", "the seasonDays are 21");
+      const dialog = await openGoBack(page, app);
+      await dialog.getByRole("button", { name: "Go back", exact: true }).click();
+      const question = page.getByRole("dialog", { name: "You edited inside this change" });
+      await question.getByRole("button", { name: "Cancel" }).click();
+      assert.equal(await app.text(), "the seasonDays are 21\nmiddle\nend\n");
+      assert.match(await app.changes(), /2 changes in 2 files/);
+    });
+  },
+
+  async "a line of the user among lines of the assistant stays without them"({ page, url }) {
+    const edit = { name: "Edit", input: { file_path: "a.txt", old_string: "end", new_string: "one\ntwo\nend" } };
+    const provider = await startProvider("right", [{ name: "Read", input: { file_path: "a.txt" } }, edit]);
+    try {
+      const app = await openApp(page, url);
+      await app.openFolder(FILES);
+      await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+      await app.askAndWait("count");
+      await app.openFile("a.txt");
+      await app.editor.locator(".cm-line", { hasText: "one" }).click();
+      await page.keyboard.press("End");
+      await page.keyboard.insertText("\nmine");
+      await page.waitForTimeout(700);
+      const dialog = await openGoBack(page, app);
+      await dialog.getByRole("button", { name: "Go back", exact: true }).click();
+      await app.says("The files are as before the task");
+      assert.equal(await app.text(), "the loanDays are 14\nmiddle\nmine\nend\n");
+    } finally {
+      await provider.close();
+    }
+  },
+
+  async "going back without the user's edits says which of them are lost, and is undone"({ page, url }) {
+    await withTask(page, url, async (app) => {
+      await retype(page, app, "middle", "middle of mine");
+      const dialog = await openGoBack(page, app);
+      await dialog.getByRole("radio", { name: /They go, too/ }).check();
+      const lost = dialog.getByRole("list", { name: "Your edits in a.txt that are lost" });
+      assert.deepEqual(await lost.getByRole("listitem").allTextContents(), ["line 2: middle of mine"]);
+      await dialog.getByText("Your edits that are listed are lost; Undo brings them back.").waitFor();
+      await dialog.getByRole("button", { name: "Go back", exact: true }).click();
+      await app.says("The files are as before the task, without your edits since then.");
+      assert.equal(await app.text(), FILES["a.txt"]);
+      assert.match(await app.changes(), /Nothing to review/);
+      await page.waitForTimeout(300);
+      page.once("dialog", (each) => each.accept());
+      await page.reload();
+      await app.row("b.txt").waitFor();
+      await app.editor.getByText("the loanDays are 14").waitFor();
+      assert.equal(await app.text(), FILES["a.txt"]);
+      await page.getByRole("button", { name: "Undo going back to before a task" }).first().click();
+      await app.editor.getByText("middle of mine").waitFor();
+      assert.equal(await app.text(), "the seasonDays are 14\nmiddle of mine\nend\n");
+    });
+  },
+
+  async "only the chosen files go back, as one step"({ page, url }) {
+    await withTask(page, url, async (app) => {
+      const dialog = await openGoBack(page, app);
+      await dialog.getByRole("checkbox", { name: "a.txt" }).uncheck();
+      await dialog.getByText("This file changes: b.txt.").waitFor();
+      await dialog.getByRole("button", { name: "Go back", exact: true }).click();
+      await app.says("b.txt is as before the task, with your own edits.");
+      assert.match(await app.changes(), /1 change in 1 file/);
+      assert.equal(await app.text(), FILES["a.txt"].replace("loanDays", "seasonDays"));
+      await app.openFile("b.txt");
+      assert.equal(await app.text(), FILES["b.txt"]);
+      await page.getByRole("button", { name: "Undo the earlier text of b.txt" }).first().click();
+      await page.waitForFunction(() =>
+        /2 changes in 2 files/.test(document.querySelector(".review-button").textContent),
+      );
+      await page.waitForTimeout(300);
+      await page.getByRole("button", { name: "Redo the earlier text of b.txt" }).click();
+      await page.waitForFunction(() => /1 change in 1 file/.test(document.querySelector(".review-button").textContent));
+      page.once("dialog", (each) => each.accept());
+      await page.reload();
+      await app.row("b.txt").waitFor();
+      await page.waitForFunction(() => /1 change in 1 file/.test(document.querySelector(".review-button").textContent));
+    });
+  },
+
+  async "only the chosen parts of a file go back"({ page, url }) {
+    const text = `loanDays\n${"line\n".repeat(20)}loanDays\n`;
+    const parts = async (app) => {
+      await menu(page, "Checkpoints…");
+      const dialog = page.getByRole("dialog", { name: "Checkpoints" });
+      await dialog.getByRole("checkbox", { name: /^Put back: line 22/ }).check();
+      await dialog.getByRole("button", { name: "Put the chosen parts back" }).click();
+      await app.says("1 part of a.txt is as before the task.");
+      await dialog.getByRole("button", { name: "Close" }).click();
+      assert.equal(await app.text(), text.replace("loanDays", "seasonDays"));
+      await page.getByRole("button", { name: "Undo the earlier text of a.txt" }).first().click();
+      await app.hunks(2);
+    };
+    await withTask(page, url, parts, { "a.txt": text, "b.txt": "x\n" });
+  },
+};
