@@ -175,4 +175,28 @@ export const tests = {
     };
     await withTask(page, url, parts, { "a.txt": text, "b.txt": "x\n" });
   },
+
+  async "three texts of a file stand in columns with aligned rows, and below each other on a phone"({ page, url }) {
+    await withTask(page, url, async (app) => {
+      await retype(page, app, "middle", "middle of mine");
+      await menu(page, "Checkpoints…");
+      const dialog = page.getByRole("dialog", { name: "Checkpoints" });
+      await dialog.getByLabel("Compare").selectOption("Before · by the assistant · now");
+      const view = dialog.getByRole("group", { name: "Three texts of a.txt" });
+      const column = async (name) =>
+        (await view.getByRole("region", { name }).locator("code").allTextContents()).join("\n");
+      assert.equal(await column("Before the task"), "the loanDays are 14\nmiddle\nend");
+      assert.equal(await column("By the assistant"), "the seasonDays are 14\nmiddle\nend");
+      assert.equal(await column("Now"), "the seasonDays are 14\nmiddle of mine\nend");
+      assert.equal(await view.locator(".diff-line.added code").textContent(), "the seasonDays are 14");
+      assert.equal(await view.locator(".diff-line.mine code").textContent(), "middle of mine");
+      const tops = (text) =>
+        view.locator("code", { hasText: text }).evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
+      assert.equal(new Set(await tops("end")).size, 1, "the rows are aligned");
+      await page.setViewportSize({ width: 390, height: 844 });
+      assert.equal(new Set(await tops("end")).size, 3, "the columns are below each other");
+      const wide = await dialog.evaluate((node) => node.scrollWidth - node.clientWidth);
+      assert.ok(wide <= 0, "nothing is cut off");
+    });
+  },
 };

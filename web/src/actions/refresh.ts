@@ -156,9 +156,12 @@ function publish(snapshot: Snapshot): void {
 function noteEdit(known: ReadonlyMap<string, ReviewFile>, changed: readonly ReviewFile[]): void {
   const file = changed.find((each) => each.path === openPath.value);
   if (!file || !chat.value.running) return;
-  const before = new Set(known.get(file.path)?.hunks.map((hunk) => hunk.id));
-  const hunk = file.hunks.findLast((each) => !before.has(each.id));
-  if (hunk) lastEdit.value = { path: file.path, hunk: hunk.id, line: Math.max(hunk.newStart, 1) };
+  // A change that the assistant goes on with grows.
+  const before = new Map(known.get(file.path)?.hunks.map((hunk) => [hunk.id, hunk.lines.length]));
+  const hunk = file.hunks.findLast((each) => before.get(each.id) !== each.lines.length);
+  // A hunk has unchanged lines around it. Its last new one is where the assistant is.
+  const last = hunk?.lines.findLast(({ kind }) => kind === "added")?.newNumber;
+  if (hunk) lastEdit.value = { path: file.path, hunk: hunk.id, line: last ?? Math.max(hunk.newStart, 1) };
 }
 
 function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {

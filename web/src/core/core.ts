@@ -20,13 +20,12 @@ import type { Draft } from "../drafts.js";
 import { pendingHunks } from "../hunk-text.js";
 import { DEFAULT_OPTIONS, modelOf, type Options, type Settings } from "../settings.js";
 import { Approvals } from "./approvals.js";
-import { moveFiles, readingOf, removable } from "./file-tools.js";
 import {
   type Decision,
   Journal,
   listKept,
-  loadKept,
   loadRecording,
+  loadKept,
   type Op,
   recordingOf,
   removeKept,
@@ -52,6 +51,7 @@ import type {
   WriteResult,
   WrittenById,
 } from "./protocol.js";
+import { readingOf } from "./reading.js";
 import { Recorder } from "./recorder.js";
 import { ReviewChanges, sumOf } from "./review-changes.js";
 import { RunList } from "./run-list.js";
@@ -203,7 +203,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     return recordingOf(this.#id);
   }
 
-  keepRecording(text: string, id: string): Promise<void> {
+  async keepRecording(text: string, id: string): Promise<void> {
     return loadRecording(text, id);
   }
 
@@ -275,7 +275,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   /** Notes the present texts of a file, or of all that ever changed. */
   async #noteTexts(by: By, path: string | null): Promise<void> {
     const running = this.#abort !== null;
-    const paths = path === null ? new Set([...this.#texts.paths, ...this.#runs.changedPaths()]) : [path];
+    const paths = path === null ? new Set([...this.#texts.files.keys(), ...this.#runs.changedPaths()]) : [path];
     for (const each of paths) this.#noteText(each, await this.#textOf(each), running ? "other" : by);
   }
 
@@ -352,6 +352,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   }
 
   async remove(path: string): Promise<void> {
+    const { removable } = await import("./file-tools.js");
     this.#note({ op: "remove", path });
     const paths = await removable(this.#engine.files, path);
     for (const each of paths) {
@@ -364,6 +365,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   }
 
   async rename(path: string, to: string): Promise<void> {
+    const { moveFiles } = await import("./file-tools.js");
     this.#note({ op: "rename", path, to });
     const paths = await moveFiles(this.#engine.files, path, to);
     this.#saved.touch(...paths);
@@ -481,27 +483,16 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   }
 
   async past(run: number): Promise<readonly PastFile[]> {
+    const { pastFiles } = await import("./earlier.js");
     await this.#noteTexts("other", null);
-    const later = (await this.runs()).filter((each) => each.number >= run && !each.undone);
-    const byTask = new Set(later.flatMap((each) => each.files));
-    const files: PastFile[] = [];
-    for (const path of [...new Set([...byTask, ...this.#texts.paths])].sort()) {
-      const [before, now, own] = [this.#texts.before(path, run), await this.#textOf(path), this.#texts.own(path, run)];
-      if (!byTask.has(path) && before === now) continue;
-      const after = this.#texts.after(path, run);
-      files.push({ path, before, after, now, saved: this.#saved.of(path), own, byTask: byTask.has(path) });
-    }
-    return files;
+    const saved = (path: string): string | null => this.#saved.of(path);
+    return pastFiles(this.#texts, run, await this.runs(), (path) => this.#textOf(path), saved);
   }
 
   async versions(path: string): Promise<readonly Version[]> {
+    const { versionsOf } = await import("./earlier.js");
     await this.#noteTexts("other", path);
-    const runs = (await this.runs()).filter((run) => run.files.includes(path));
-    const tasks = runs.map(({ number: run, began: time, text: title }): Version => {
-      return { kind: "task", run, time, title, text: this.#texts.before(path, run) };
-    });
-    const saves = this.#texts.saves(path).map((each): Version => ({ kind: "saved", title: "", ...each }));
-    return [...tasks, ...saves].sort((a, b) => a.time - b.time);
+    return versionsOf(this.#texts, path, await this.runs());
   }
 
   /** Refuses a step to another agent while one works: its task would end without a word. */
@@ -525,41 +516,22 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   }
 
   async putBack(run: number, files: readonly PutBack[]): Promise<void> {
-    this.#note({ op: "putBack", run, files, path: files.length === 1 ? (files[0]?.path ?? "") : "" });
-    let count = 0;
-    for (const { path, text } of files) {
-      if ((await this.#textOf(path)) === text) continue;
-      const earlier = this.#runs.hunksBefore(run);
-      const review = this.#engine.review().files.find((file) => file.path === path);
-      const ids = pendingHunks(review).flatMap((hunk) => (earlier.includes(hunk.id) ? [] : [hunk.id]));
-      // The changes since then are rejected first, so that those of earlier tasks stay open where they can.
-      if (ids.length > 0) {
-        await this.#engine.reject(ids, { dependents: "with" });
-        count += 1;
-      }
-      const left = await this.#textOf(path);
-      if (left !== text) {
-        if (text === null) await this.#engine.files.remove(path);
-        else await this.#engine.files.write(path, text);
-        count += 1;
-      }
-      this.#noteText(path, text, "user");
-    }
-    this.#saved.touch(...files.map(({ path }) => path));
-    if (count > 0) this.#step({ kind: "put back", path: files.length === 1 ? (files[0]?.path ?? "") : "", count });
+    const { putBack } = await import("./earlier.js");
+    const path = files.length === 1 ? (files[0]?.path ?? "") : "";
+    this.#note({ op: "putBack", run, files, path });
+    const count = await putBack(this.#engine, files, this.#runs.hunksBefore(run));
+    for (const each of files) this.#noteText(each.path, each.text, "user");
+    this.#saved.touch(...files.map((each) => each.path));
+    if (count > 0) this.#step({ kind: "put back", path, count });
   }
 
   /** Returns the project as it was before a run, in an engine of its own. */
   async #past(run: number, { hard, texts = [] }: GoingBack, ops: readonly Op[]): Promise<Core> {
     if (ops.length === 0) throw new Error("this browser keeps no record of the project");
     const core = new Core(async () => undefined);
-    const { opsBefore } = await import("./history.js");
+    const [{ opsBefore }, { giveTexts }] = await Promise.all([import("./history.js"), import("./earlier.js")]);
     await core.#rebuild(this.#opened, opsBefore(ops, run, hard), this.#options, this.#store);
-    for (const { path, text } of texts) {
-      if ((await core.#textOf(path)) === text) continue;
-      if (text !== null) await core.#engine.files.write(path, text);
-      else await core.#engine.files.remove(path).catch(() => undefined);
-    }
+    await giveTexts(core.#engine, texts);
     return core;
   }
 

@@ -1,17 +1,5 @@
-/** Reads, lists and moves the files of an engine. */
-import { type Files, isEmendError } from "emend";
-import type { Reading } from "./protocol.js";
-
-/** Returns the text of a file, or why it has none to show. */
-export async function readingOf(files: Files, path: string): Promise<Reading> {
-  try {
-    const state = await files.read(path);
-    return state ? { text: state.text } : { problem: "", code: "not_found" };
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    return { problem, code: isEmendError(error) ? error.code : "unexpected" };
-  }
-}
+/** Lists, moves and removes the files of an engine. Loaded with the first of these steps. */
+import type { Files } from "emend";
 
 /**
  * Returns the file with this path, or the files of the folder. Throws if there is neither. A file that the assistant deleted
@@ -40,7 +28,7 @@ async function readText(files: Files, path: string, done: "deleted" | "renamed")
   try {
     return (await files.read(path))?.text ?? "";
   } catch (error) {
-    if (!isEmendError(error, "unsupported")) throw error;
+    if ((error as { code?: string }).code !== "unsupported") throw error;
     throw new Error(`Nothing was ${done}: ${path} is not a text in UTF-8, and Undo could not bring it back.`);
   }
 }

@@ -5,7 +5,6 @@ import type { Options, Settings } from "../settings.js";
 import type { Written } from "../written.js";
 import type { Decision } from "./journal.js";
 import type { Link } from "./remote-link.js";
-import type { OwnEdit } from "./text-history.js";
 
 export type { Decision } from "./journal.js";
 export type { Link } from "./remote-link.js";
@@ -44,6 +43,9 @@ export interface RunInfo {
   /** Whether the project went back to before it. */
   readonly undone: boolean;
 }
+
+/** An edit of the user: the text on which it is based, and its result. */
+export type OwnEdit = readonly [base: string | null, text: string | null];
 
 /** A file before a run, at its end and now. A missing file is null. */
 export interface PastFile {

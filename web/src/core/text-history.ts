@@ -2,13 +2,13 @@
  * The texts of the files of a project over time: before each task, at its end, at each save, and the user's edits between.
  *
  * The engine keeps the present state only. With these texts an earlier version is shown without repeating the record. A file
- * that nothing has changed has no entry: its text is the opened one.
+ * that nothing has changed has no entry: its text is the opened one. `earlier.ts` reads them.
  */
 
 /** The author of a text: the user, or the assistant and decisions on its changes. */
 export type By = "user" | "other";
 
-interface Entry {
+export interface Entry {
   text: string | null;
   readonly by: By;
   /** Twice the number of tasks that had ended, and one more while a task runs. */
@@ -17,77 +17,34 @@ interface Entry {
   saved: number | null;
 }
 
-/** A text that was there once. */
-export interface PastText {
-  readonly text: string | null;
-  readonly time: number;
-}
-
-/** An edit of the user: the text on which it is based, and its result. */
-export type OwnEdit = readonly [base: string | null, text: string | null];
-
 export class TextHistory {
-  readonly #files = new Map<string, Entry[]>();
+  /** The entries of each file that ever changed, oldest first. */
+  readonly files = new Map<string, Entry[]>();
 
   /** `opened` returns the text with which a file was opened. */
-  constructor(private readonly opened: (path: string) => string | null) {}
-
-  /** The paths of all files that ever changed. */
-  get paths(): readonly string[] {
-    return [...this.#files.keys()];
-  }
+  constructor(readonly opened: (path: string) => string | null) {}
 
   /** Notes the present text of a file. Consecutive texts of one author in one phase are one. */
   note(path: string, text: string | null, by: By, phase: number, time: number): void {
-    const list = this.#files.get(path) ?? [];
+    const list = this.files.get(path) ?? [];
     const last = list.at(-1);
     if ((last ? last.text : this.opened(path)) === text) return;
     if (last && last.by === by && last.phase === phase && last.saved === null) last.text = text;
     else list.push({ text, by, phase, time, saved: null });
-    this.#files.set(path, list);
+    this.files.set(path, list);
   }
 
   /** Notes that the present text is on the disk. */
   noteSaved(path: string, time: number): void {
-    const last = this.#files.get(path)?.at(-1);
+    const last = this.files.get(path)?.at(-1);
     if (last) last.saved = time;
   }
 
   /** Gives a file that takes the place of another one its past. */
   moved(from: string, to: string): void {
-    const list = this.#files.get(from);
+    const list = this.files.get(from);
     const text = this.opened(from);
     const past: readonly Entry[] = text === null ? [] : [{ text, by: "other", phase: 0, time: 0, saved: null }];
-    this.#files.set(to, [...past, ...(list ?? []).map((entry) => ({ ...entry }))]);
-  }
-
-  /** Returns the text at the start of a task, counted from 0. */
-  before(path: string, run: number): string | null {
-    return this.#at(path, 2 * run);
-  }
-
-  /** Returns the text at the end of a task. */
-  after(path: string, run: number): string | null {
-    return this.#at(path, 2 * run + 1);
-  }
-
-  #at(path: string, phase: number): string | null {
-    const last = this.#files.get(path)?.findLast((entry) => entry.phase <= phase);
-    return last ? last.text : this.opened(path);
-  }
-
-  /** Returns the user's edits since the start of a task. */
-  own(path: string, run: number): readonly OwnEdit[] {
-    const list = this.#files.get(path) ?? [];
-    return list.flatMap((entry, index): OwnEdit[] => {
-      if (entry.by !== "user" || entry.phase <= 2 * run) return [];
-      return [[index > 0 ? list[index - 1]!.text : this.opened(path), entry.text]];
-    });
-  }
-
-  /** Returns the texts that were saved, oldest first. */
-  saves(path: string): readonly PastText[] {
-    const list = this.#files.get(path) ?? [];
-    return list.flatMap(({ text, saved }) => (saved === null ? [] : [{ text, time: saved }]));
+    this.files.set(to, [...past, ...(list ?? []).map((entry) => ({ ...entry }))]);
   }
 }

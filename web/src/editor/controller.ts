@@ -117,6 +117,10 @@ export class EditorController {
     };
   }
 
+  get view(): EditorView | null {
+    return this.#view;
+  }
+
   /** Discards all files, for another project. */
   reset(): void {
     clearTimeout(this.#timer);

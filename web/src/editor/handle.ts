@@ -55,6 +55,10 @@ export class EditorHandle {
     };
   }
 
+  get view(): EditorController["view"] {
+    return this.#controller?.view ?? null;
+  }
+
   reset(): void {
     this.#controller?.reset();
   }

@@ -23,12 +23,12 @@ import {
   openPath,
   preview,
   project,
-  review,
   tabs,
   totals,
   unreadable,
   unsaved,
   type View,
+  versionsOf,
   view,
 } from "../store.js";
 import { baseName, folderOf } from "../tree.js";
@@ -37,8 +37,10 @@ import { Icon } from "./icons.js";
 import { later } from "./later.js";
 import { ToolButton } from "./top-bar.js";
 
-const Markdown = later(async () => (await import("./markdown.js")).Markdown);
+const LivePlace = later(async () => (await import("./live-place.js")).LivePlace);
+const Preview = later(async () => (await import("./preview.js")).Preview);
 const ReviewPane = later(async () => (await import("./review-pane.js")).ReviewPane);
+const VersionsView = later(async () => (await import("./versions.js")).VersionsView);
 
 // The review is near as soon as something can be in it.
 effect(() => {
@@ -191,6 +193,14 @@ function HunkBar() {
         onClick={() => editor.step(1)}
       />
       <span class="spacer" />
+      <ToolButton
+        icon="clock"
+        label="Earlier versions"
+        disabled={path === null}
+        onClick={() => {
+          versionsOf.value = versionsOf.value === path ? null : path;
+        }}
+      />
       {isMarkdown(path) && (
         <button
           class="button small quiet"
@@ -234,19 +244,6 @@ function isMarkdown(path: string | null): boolean {
   return path !== null && /\.(md|markdown)$/i.test(path);
 }
 
-/** The open Markdown file as it reads, with the changes under review. It follows the text while it changes. */
-function Preview() {
-  const box = useRef<HTMLDivElement>(null);
-  // Drawn again when the text changes by the user or the assistant.
-  void [cursor.value, review.value];
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex lint/a11y/useSemanticElements: the keyboard must be able to scroll it.
-    <div class="preview" ref={box} tabIndex={0} role="group" aria-label={`Preview of ${openPath.value}`}>
-      <Markdown text={editor.text ?? ""} />
-    </div>
-  );
-}
-
 /** Number of marks beside the scroll bar. More would be one block of colour. */
 const MARKS_MAX = 300;
 
@@ -278,13 +275,20 @@ function Canvas() {
   useEffect(() => (host.current ? editor.mount(host.current) : undefined), []);
   const held = leaseHeld.value;
   const busy = opening.value;
-  const previewed = preview.value && isMarkdown(openPath.value);
-  const empty = openPath.value === null || unreadable.value !== null || busy !== null;
+  const path = openPath.value;
+  const empty = path === null || unreadable.value !== null || busy !== null;
+  const earlier = !empty && versionsOf.value === path;
+  const previewed = !empty && !earlier && preview.value && isMarkdown(path);
+  const live = isRunning.value && lastEdit.value?.path === path && <LivePlace />;
   return (
-    <div class={held ? "canvas leased" : "canvas"} title={held ? "Assistant editing canvas…" : undefined}>
-      <div class="editor-host" ref={host} hidden={empty || previewed} />
-      {!empty && !previewed && <Marks />}
-      {!empty && previewed && <Preview />}
+    <div
+      class={`canvas${held ? " leased" : ""}${previewed ? " previewed" : ""}`}
+      title={held ? "Assistant editing canvas…" : undefined}
+    >
+      <div class="editor-host" ref={host} hidden={empty || earlier} />
+      {!empty && !previewed && !earlier && <Marks />}
+      {previewed && <Preview />}
+      {earlier && <VersionsView key={path} path={path} />}
       {empty && (
         <div class="empty" role="status">
           <Icon name="file" size={28} />
@@ -304,15 +308,12 @@ function Canvas() {
             </>
           )}
         </span>
-        {held && lastEdit.value?.path === openPath.value && (
-          <button class="link" type="button" onClick={() => editor.goToHunk(lastEdit.value?.hunk ?? "first")}>
-            at line {lastEdit.value?.line}
-          </button>
-        )}
+        {held && live}
         <button class="button small" type="button" onClick={takeOver}>
           Take control
         </button>
       </div>
+      {!held && !earlier && live && <div class="live-note">Assistant {live}</div>}
     </div>
   );
 }
