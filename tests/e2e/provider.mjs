@@ -11,7 +11,7 @@ const CORS = {
 
 /**
  * Starts a provider that accepts only `key`. `replies` are its answers in turn: a text, a tool call `{ name, input }`, a text
- * after which it is silent `{ stalls }`, HTML with the status 200 `{ html }`, or a promise of one of them. After the last one it
+ * after which it is silent `{ stalls }`, HTML with the status 200 `{ html }`, a failure `{ status, type, message, headers }`, or a promise of one of them. After the last one it
  * answers "Done.".
  */
 export async function startProvider(key, replies = []) {
@@ -28,6 +28,11 @@ export async function startProvider(key, replies = []) {
       return response.end(JSON.stringify({ type: "error", error }));
     }
     const reply = await (queue.shift() ?? "Done.");
+    if (reply.status !== undefined) {
+      const error = { type: reply.type ?? "api_error", message: reply.message ?? "it failed" };
+      response.writeHead(reply.status, { ...CORS, "content-type": "application/json", ...reply.headers });
+      return response.end(JSON.stringify({ type: "error", error }));
+    }
     if (reply.html !== undefined) {
       response.writeHead(200, { ...CORS, "content-type": "text/html" });
       return response.end(reply.html);

@@ -4,6 +4,7 @@
  * Files and hunks are not part of it: the page reads them from the engine when an event reports a change.
  */
 import type { AgentEvent, Failure, Usage } from "./engine.js";
+import { plural } from "./hunk-text.js";
 
 /** One item of the transcript. Its `id` is stable while the item grows. */
 export type Entry =
@@ -99,6 +100,8 @@ export interface EndEntry {
   readonly usage: Usage | null;
   readonly toolCalls: number;
   readonly failedCalls: number;
+  /** The models that responded, if there could be several. */
+  readonly models?: readonly string[];
 }
 
 export interface ChatState {
@@ -219,7 +222,7 @@ type Budget = Extract<AgentEvent, { kind: "BUDGET_EXCEEDED" }>["data"];
 
 function limitName({ budget, limit }: Budget): string {
   if (budget === "cost_usd") return `$${limit.toFixed(2)}`;
-  if (budget === "duration_ms") return `${Math.round(limit / 1_000)} seconds`;
+  if (budget === "duration_ms") return plural(Math.round(limit / 1_000), "second");
   return `${limit.toLocaleString("en")} ${budget === "tokens" ? "tokens" : "tool calls"}`;
 }
 
@@ -300,6 +303,12 @@ export function addWaiting(state: ChatState, text: string): ChatState {
 export function withoutWaiting(state: ChatState, text: string): ChatState {
   const index = state.waiting.indexOf(text);
   return index < 0 ? state : { ...state, waiting: state.waiting.toSpliced(index, 1) };
+}
+
+/** Adds the models that responded to the end of the last run. */
+export function withModels(state: ChatState, models: readonly string[]): ChatState {
+  const last = state.entries.at(-1);
+  return last?.kind === "end" ? { ...state, entries: state.entries.with(-1, { ...last, models }) } : state;
 }
 
 /** Ends a run that ended without an event, because it failed to start or the engine panicked. */

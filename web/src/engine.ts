@@ -38,6 +38,7 @@ export type {
   SessionChange,
   SessionInfo,
   Snapshot,
+  Spent,
   Step,
   Steps,
   Version,
@@ -91,6 +92,10 @@ async function receive(from: Worker, message: FromWorker): Promise<void> {
     await onEvents(message.batch).catch(() => undefined);
     from.postMessage({ seen: message.batch.number } satisfies ToWorker);
     return;
+  }
+  if ("script" in message) {
+    const { answerScript } = await import("./scripts.js");
+    return answerScript(message.script, message.port);
   }
   const answer = answers.get(message.id);
   answers.delete(message.id);

@@ -30,6 +30,7 @@ const PROBE_MS = 1_500;
 
 /** Checks whether the key and the address work, and whether the server has the model. */
 export async function checkModel(settings: Settings): Promise<Check> {
+  if (settings.provider === "script") return checkScript(settings);
   if (settings.provider === "offline") return { ok: true, text: "The offline model needs no server.", models: [] };
   const { url, headers } = request(settings);
   let response: Response;
@@ -49,8 +50,20 @@ export async function checkModel(settings: Settings): Promise<Check> {
   return { ok: true, text: `It works: the server lists ${models.length} models.`, models };
 }
 
+/** Loads the module of a script, which asks no model. */
+async function checkScript({ baseUrl, model }: Settings): Promise<Check> {
+  try {
+    const { modelAt, offeredModels } = await import("./scripts.js");
+    const name = baseUrl === "" ? offeredModels().find((each) => each.name === model)?.name : (await modelAt(baseUrl)).name;
+    const text = name === undefined ? `No script of this page offers ${model} now.` : `It works: the model is ${name}.`;
+    return { ok: name !== undefined, text, models: [] };
+  } catch (error) {
+    return { ok: false, text: `The module has no model: ${error instanceof Error ? error.message : error}.`, models: [] };
+  }
+}
+
 function request({ provider, apiKey, baseUrl }: Settings): { url: string; headers: Record<string, string> } {
-  if (provider === "offline") throw new Error("the offline model has no server");
+  if (provider === "offline" || provider === "script") throw new Error("the offline model has no server");
   const base = (baseUrl || PROVIDERS[provider].url).replace(/\/+$/, "");
   switch (provider) {
     case "anthropic":

@@ -4,11 +4,7 @@
  * The API key is in the memory of the page only, and in local storage only while the user has ticked "remember". It is
  * passed to the engine only.
  */
-import type { AgentOptions } from "emend";
 import { type Action, type Letters, USUAL_LETTERS } from "./letters.js";
-
-/** The model that an agent uses. */
-type Model = NonNullable<AgentOptions["model"]>;
 
 /** Speed of the offline model: slow enough for a user to follow, or instant. */
 export type Pace = "steady" | "slow" | "instant";
@@ -16,57 +12,33 @@ export type Pace = "steady" | "slow" | "instant";
 /** A provider over the network. */
 export type Provider = "anthropic" | "openai" | "gemini" | "openai_compatible";
 
-/** The texts of a provider in the model dialog. */
-export interface ProviderInfo {
-  readonly title: string;
-  readonly text: string;
-  readonly keyHint: string;
-  /** The usual URL of the API. */
-  readonly url: string;
-  /** Models to choose from, the default first. */
-  readonly models: readonly string[];
-}
-
-const SENT = "Your messages and the files the model reads are sent to the provider.";
-
-export const PROVIDERS: Readonly<Record<Provider, ProviderInfo>> = {
-  anthropic: {
-    title: "Anthropic",
-    text: `Uses your API key. ${SENT}`,
-    keyHint: "sk-ant-…",
-    url: "https://api.anthropic.com",
-    models: ["claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-4-5"],
-  },
-  openai: {
-    title: "OpenAI",
-    text: `Uses your API key. ${SENT}`,
-    keyHint: "sk-…",
-    url: "https://api.openai.com/v1",
-    models: ["gpt-5.6-sol", "gpt-5.6-luna", "gpt-6-astra", "gpt-5.3-codex"],
-  },
-  gemini: {
-    title: "Google Gemini",
-    text: `Uses your API key. ${SENT}`,
-    keyHint: "AIza…",
-    url: "https://generativelanguage.googleapis.com/v1beta",
-    models: ["gemini-3.8-flash", "gemini-3.1-pro-preview"],
-  },
-  openai_compatible: {
-    title: "Another server",
-    text: "A server with OpenAI's Chat Completions API, such as Ollama or vLLM on this computer. It must allow this page (CORS).",
-    keyHint: "optional",
-    url: "http://localhost:11434/v1",
-    models: [],
-  },
+/** A provider as the page names it before the model dialog is loaded, and the usual URL of its API. */
+export const PROVIDERS: Readonly<Record<Provider, { readonly title: string; readonly url: string }>> = {
+  anthropic: { title: "Anthropic", url: "https://api.anthropic.com" },
+  openai: { title: "OpenAI", url: "https://api.openai.com/v1" },
+  gemini: { title: "Google Gemini", url: "https://generativelanguage.googleapis.com/v1beta" },
+  openai_compatible: { title: "Another server", url: "http://localhost:11434/v1" },
 };
 
-export interface Settings {
-  readonly provider: "offline" | Provider;
-  readonly pace: Pace;
+/** A model that responds if the first one cannot be reached or is overloaded. */
+export interface SecondModel {
+  readonly provider: Provider;
   readonly model: string;
   readonly apiKey: string;
   readonly baseUrl: string;
+}
+
+export interface Settings {
+  /** `script` is a model written in JavaScript. */
+  readonly provider: "offline" | "script" | Provider;
+  readonly pace: Pace;
+  /** The model; of a script, the name that it has for the user. */
+  readonly model: string;
+  readonly apiKey: string;
+  /** The address of the provider; of a script, that of its module, or "" if the page itself has it. */
+  readonly baseUrl: string;
   readonly remember: boolean;
+  readonly second: SecondModel | null;
 }
 
 /** How the agent works, and what the page shows of it. The model is a choice of its own. */
@@ -78,6 +50,7 @@ export interface Options {
   /** Limits of one run. 0 means unlimited. */
   readonly maxCostUsd: number;
   readonly maxTokens: number;
+  readonly maxMinutes: number;
   /** Whether the browser tells when a run ends or waits while the page is hidden. */
   readonly notify: boolean;
   /** Whether the review shows old and new lines side by side. */
@@ -95,6 +68,7 @@ export const DEFAULT_SETTINGS: Settings = {
   apiKey: "",
   baseUrl: "",
   remember: false,
+  second: null,
 };
 
 export const DEFAULT_OPTIONS: Options = {
@@ -102,6 +76,7 @@ export const DEFAULT_OPTIONS: Options = {
   subagents: false,
   maxCostUsd: 0,
   maxTokens: 0,
+  maxMinutes: 0,
   notify: false,
   sideBySide: false,
   canvas: true,
@@ -122,14 +97,23 @@ export function loadSettings(): Settings {
   const apiKey = text("apiKey") ?? "";
   const provider = usableProvider(text("provider"), apiKey);
   const pace = text("pace");
+  const second = secondOf(stored["second"]);
   return {
     provider,
     pace: pace === "slow" || pace === "instant" ? pace : "steady",
     model: text("model") || DEFAULT_SETTINGS.model,
     apiKey,
     baseUrl: text("baseUrl") ?? "",
-    remember: apiKey !== "",
+    remember: apiKey !== "" || (second !== null && second.apiKey !== ""),
+    second,
   };
+}
+
+/** Returns the saved second model, or null if it needs a key that was not saved. */
+function secondOf(stored: unknown): SecondModel | null {
+  const { provider = "", apiKey = "", model = "", baseUrl = "" } = (stored ?? {}) as Partial<SecondModel>;
+  if (!Object.hasOwn(PROVIDERS, provider) || usableProvider(provider, apiKey) !== provider) return null;
+  return { provider: provider as Provider, apiKey, model, baseUrl };
 }
 
 /** Loads the saved options. A value of another type is replaced by its default. */
@@ -157,79 +141,27 @@ export function forgottenProvider(): string | null {
 
 /** Returns the saved provider, or the offline model if it needs a key that was not saved. */
 function usableProvider(name: string | undefined, apiKey: string): Settings["provider"] {
+  if (name === "script") return name;
   if (name === undefined || !Object.hasOwn(PROVIDERS, name)) return "offline";
   const provider = name as Provider;
   return apiKey !== "" || provider === "openai_compatible" ? provider : "offline";
 }
 
-/** Saves the settings, including the key only if the user chose to remember it. */
+/** Saves the settings, including the keys only if the user chose to remember them. */
 export function saveSettings(settings: Settings): void {
-  const { apiKey, remember, ...rest } = settings;
-  writeItem(SETTINGS_KEY, JSON.stringify(remember ? { ...rest, apiKey } : rest));
-}
-
-/** Converts the settings to the model options of the engine. */
-export function modelOf(settings: Settings): Model {
-  if (settings.provider === "offline") return { provider: "offline", paceMs: PACE_MS[settings.pace] };
-  const { provider, apiKey, model, baseUrl } = settings;
-  const options = { model, ...(baseUrl && { baseUrl }) };
-  if (provider === "openai_compatible" && apiKey === "") return { provider, ...options };
-  return { provider, apiKey, ...options };
-}
-
-/** Milliseconds before each piece of an answer. */
-const PACE_MS: Record<Pace, number> = { steady: 14, slow: 90, instant: 0 };
-
-/** Returns why the settings cannot be used, or null if they can. */
-export function settingsProblem(settings: Settings): string | null {
-  if (settings.provider === "offline") return null;
-  const { title, url } = PROVIDERS[settings.provider];
-  if (settings.provider === "openai_compatible") {
-    if (settings.baseUrl === "") return `Enter the address of the server, for example ${url}.`;
-  } else if (settings.apiKey.trim() === "") {
-    return `Enter your ${title} API key.`;
-  }
-  if (settings.model.trim() === "") return "Enter the name of a model.";
-  if (settings.baseUrl !== "" && !usableUrl(settings.baseUrl)) {
-    return "The address must start with https://, or with http:// for a server on this computer, and have no password.";
-  }
-  return null;
+  const { apiKey, remember, second, ...rest } = settings;
+  const keyless = { ...rest, second: second && { ...second, apiKey: "" } };
+  writeItem(SETTINGS_KEY, JSON.stringify(remember ? { ...rest, apiKey, second } : keyless));
 }
 
 /** Returns the address of the server that gets the requests, such as `https://api.anthropic.com`; null if there is none. */
 export function serverOf(settings: Pick<Settings, "provider" | "baseUrl">): string | null {
-  if (settings.provider === "offline") return null;
+  if (settings.provider === "offline" || settings.provider === "script") return null;
   const text = settings.baseUrl.trim() || PROVIDERS[settings.provider].url;
   try {
     return new URL(text).origin;
   } catch {
     return text;
-  }
-}
-
-/** The settings whose key may be used with other settings only for the same provider and server. */
-type KeyOwner = Pick<Settings, "provider" | "baseUrl" | "apiKey">;
-
-/** Returns whether the key in `next` was saved for another server, so that it must be entered again. */
-export function isKeyOfOther(saved: KeyOwner, next: KeyOwner): boolean {
-  if (next.apiKey === "" || next.apiKey !== saved.apiKey || next.provider !== saved.provider) return false;
-  return serverOf(saved) !== serverOf(next);
-}
-
-/** Returns the server that the next message would send the conversation to for the first time, or null. */
-export function newReader(current: Settings, next: Settings): string | null {
-  const server = serverOf(next);
-  return server === serverOf(current) ? null : server;
-}
-
-function usableUrl(text: string): boolean {
-  try {
-    const url = new URL(text);
-    if (url.username !== "" || url.password !== "") return false;
-    const local = url.hostname === "127.0.0.1" || url.hostname === "localhost";
-    return url.protocol === "https:" || (url.protocol === "http:" && local);
-  } catch {
-    return false;
   }
 }
 

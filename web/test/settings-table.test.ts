@@ -15,9 +15,9 @@ test("each control in the table of settings is a field of a dialog, and each fie
   const fields = [...DIALOG.matchAll(/<label class="field">\s*<span>([^<{]*)/g)];
   const labels = fields.map(([, label]) => (label ?? "").trim());
   const options = [...OPTIONS.matchAll(/^\s+(?:title|label)="([^"]+)"$/gm)].map(([, label]) => label ?? "");
-  assert.equal(options.length, 5);
+  assert.equal(options.length, 6);
   // The page has options of its own, such as that for notifications.
   const inTable = options.filter((label) => named.includes(label));
   assert.deepEqual([...new Set(named)].sort(), [...new Set([...labels, ...inTable])].sort());
-  assert.equal(inTable.length, 4);
+  assert.equal(inTable.length, 5);
 });

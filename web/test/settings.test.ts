@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toolMessage } from "../src/advice.js";
-import { DEFAULT_SETTINGS, isKeyOfOther, newReader, type Settings, serverOf } from "../src/settings.js";
+import { isKeyOfOther, newReader } from "../src/model-settings.js";
+import { DEFAULT_SETTINGS, type Settings, serverOf } from "../src/settings.js";
 
 function settings(provider: Settings["provider"], baseUrl = "", apiKey = ""): Settings {
   return { ...DEFAULT_SETTINGS, provider, baseUrl, apiKey };

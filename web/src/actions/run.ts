@@ -2,7 +2,7 @@
  * Sends messages to the agent, follows its events, stops its runs, and changes its model.
  */
 import { batch } from "@preact/signals";
-import { addNotice, addWaiting, EMPTY_CHAT, reduce, stopRun, withoutWaiting } from "../chat-state.js";
+import { addNotice, addWaiting, EMPTY_CHAT, reduce, stopRun, withModels, withoutWaiting } from "../chat-state.js";
 import { composed } from "../context.js";
 import {
   type AgentEvent,
@@ -253,7 +253,7 @@ async function run(text: string): Promise<void> {
 
 /** Shows events of the engine. The end of a run appears last, when the page shows everything that the run changed. */
 async function receiveBatch(received: EventBatch): Promise<void> {
-  const { events, lease, link, conversation: index, offline, replayed, model, branched, anew } = received;
+  const { events, lease, link, conversation: index, offline, replayed, branched, anew } = received;
   if (branched) addBranch(index, branched.from, branched.tasks);
   showChat(index);
   recordEvents(index, events);
@@ -275,7 +275,7 @@ async function receiveBatch(received: EventBatch): Promise<void> {
     active = null;
     if (!replayed) await refresh().catch(showError);
     chat.value = reduce({ ...chat.value, offline }, end);
-    void priceRun(model);
+    void priceRun(received);
     if (project.value.remote && !replayed) void readRuns().catch(showError);
   }
   if (!replayed) for (const event of now) follow(event);
@@ -286,14 +286,19 @@ async function receiveBatch(received: EventBatch): Promise<void> {
 
 listenToEvents(receiveBatch);
 
-/** Adds the cost of the last run, if its model's price is known. */
-async function priceRun(model: string): Promise<void> {
+/** Adds the models that responded in the last run, and their cost, if all prices are known. */
+async function priceRun({ model, spent }: EventBatch): Promise<void> {
   const end = chat.value.entries.at(-1);
   if (end?.kind !== "end" || end.usage === null) return;
   const { inputTokens: input, outputTokens: output } = end.usage;
+  if (spent) chat.value = withModels(chat.value, [...new Set(spent.map((each) => each.model))]);
   if (input + output === 0) return;
-  const cost = await shared.cost(model, input, output).catch(() => null);
-  if (cost !== null) costs.value = new Map([...costs.value, [end.id, cost]]);
+  const parts = (spent ?? [{ model, input, output }]).map((each) => shared.cost(each.model, each.input, each.output));
+  const total = await Promise.all(parts).then(
+    (all) => all.reduce((sum, cost) => (sum === null || cost === null ? null : sum + cost), 0),
+    () => null,
+  );
+  if (total !== null) costs.value = new Map([...costs.value, [end.id, total]]);
 }
 
 /**

@@ -7,7 +7,6 @@
 import {
   Agent,
   type AgentEvent,
-  type AgentOptions,
   type CanvasState,
   type FileMatches,
   init,
@@ -18,19 +17,20 @@ import {
 } from "emend";
 import type { Draft } from "../drafts.js";
 import { pendingHunks } from "../hunk-text.js";
-import { DEFAULT_OPTIONS, modelOf, type Options, type Settings } from "../settings.js";
+import { DEFAULT_OPTIONS, DEFAULT_SETTINGS, type Options, type Settings } from "../settings.js";
+import type { Answering } from "./answering.js";
 import { Approvals } from "./approvals.js";
 import {
   type Decision,
   Journal,
   listKept,
-  loadRecording,
   loadKept,
+  loadRecording,
   type Op,
   recordingOf,
   removeKept,
 } from "./journal.js";
-import { ASK_FOR_COMMANDS, choiceOf, limitsOf } from "./model-options.js";
+import { ASK_FOR_COMMANDS, choiceOf, limitsOf, modelOf, settingsOf } from "./model-options.js";
 import { costOf } from "./prices.js";
 import type {
   Contents,
@@ -46,6 +46,7 @@ import type {
   RunInfo,
   Scope,
   Snapshot,
+  Spent,
   Step,
   Version,
   WriteResult,
@@ -56,6 +57,7 @@ import { Recorder } from "./recorder.js";
 import { ReviewChanges, sumOf } from "./review-changes.js";
 import { RunList } from "./run-list.js";
 import { SavedTexts } from "./saved-texts.js";
+import { askScript } from "./script-request.js";
 import { type By, TextHistory } from "./text-history.js";
 
 /** An operation without its place in a run. */
@@ -103,6 +105,12 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   #replaying = false;
   #offline = true;
   #modelName = "";
+  /** The answers of the current run by model, and the events of the page itself that come before the next one. */
+  #spent: Spent[] = [];
+  #told: AgentEvent[] = [];
+  #hasSwitched = false;
+  /** The limit of time that ended the run when it was recorded. */
+  #limit: number | null = null;
   readonly #written = new Map<string, WrittenById[number][1]>();
   /** The files as they were opened, and the store of all sessions: what another agent needs. */
   #opened: Contents = {};
@@ -134,7 +142,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   }
 
   async open(info: ProjectInfo, files: Contents, settings: Settings, options: Options): Promise<void> {
-    await this.#start(files, modelOf(settings), options);
+    await this.#start(files, settings, options);
     this.#use(settings);
     const journal = new Journal(info.id);
     [this.#journal, this.#id] = [journal, info.id];
@@ -150,7 +158,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     [this.#journal, this.#id] = [new Journal(id), id];
     await this.#journal.reopen({ ...kept.info, opened: Date.now() });
     await this.setOptions(options);
-    this.#engine.configure({ model: modelOf(settings) });
+    this.#engine.configure({ model: modelOf(settings, this.#answering) });
     this.#use(settings);
     await this.#addDrafts(drafts, kept.ops);
     const [conversation, conversations] = [this.#conversation, this.#sessions.length];
@@ -172,7 +180,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   async #rebuild(files: Contents, ops: readonly Op[], options: Options, store: SessionStore): Promise<boolean> {
     // Whether there is a shell is fixed when an agent is created.
     const shell = options.shell || ops.some((op) => op.op === "options" && op.options.shell);
-    await this.#start(files, { provider: "offline" }, { ...DEFAULT_OPTIONS, shell }, store);
+    await this.#start(files, DEFAULT_SETTINGS, { ...DEFAULT_OPTIONS, shell }, store);
     this.#replaying = true;
     try {
       const { replay } = await import("./replay.js");
@@ -211,17 +219,12 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     return (await import("./archives.js")).unzip(archive);
   }
 
-  async #start(
-    files: Contents,
-    model: NonNullable<AgentOptions["model"]>,
-    options: Options,
-    store = memoryStore(),
-  ): Promise<void> {
-    const recorder = new Recorder((part) => this.#note({ op: "part", ...part }));
+  async #start(files: Contents, settings: Settings, options: Options, store = memoryStore()): Promise<void> {
+    const recorder = new Recorder((part) => this.#note({ op: "part", ...part }), askScript);
     const approvals = new Approvals();
     const agent = await Agent.create({
       files,
-      model,
+      model: modelOf(settings, this.#answeringBy(recorder)),
       mode: "staged",
       questions: true,
       fetch: recorder.fetch,
@@ -249,6 +252,32 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     this.#review.reset();
     this.#steps = { done: [], undone: [] };
     [this.#run, this.#abort, this.#at] = [null, null, 0];
+  }
+
+  get #answering(): Answering {
+    return this.#answeringBy(this.#recorder);
+  }
+
+  /** Returns what scripts and models with a second one need of the engine. */
+  #answeringBy(recorder: Recorder): Answering {
+    return {
+      send: recorder.fetch,
+      next: () => recorder.next,
+      switched: (to, why) => {
+        if (this.#hasSwitched) return;
+        this.#hasSwitched = true;
+        const message = `${this.#modelName} does not answer: ${why.replace(/\.$/, "")}. ${to} is asked instead.`;
+        const data = { code: "fallback", message };
+        this.#told.push({
+          cursor: -++this.#batches,
+          ts: Date.now(),
+          sessionId: this.#engine.sessionId,
+          kind: "WARNING",
+          data,
+        });
+      },
+      answered: (spent) => this.#spent.push(spent),
+    };
   }
 
   #use(settings: Settings): void {
@@ -550,7 +579,8 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     // A conversation without messages is not in the store.
     await agent.openSession(id).catch(() => agent.newSession());
     this.#sessions[this.#conversation] = agent.sessionId;
-    if (this.#settings) agent.configure({ model: modelOf(this.#settings), ...limitsOf(this.#options) });
+    if (this.#settings)
+      agent.configure({ model: modelOf(this.#settings, this.#answering), ...limitsOf(this.#options) });
     this.#review.reset();
     this.#touchStep(undefined);
     this.#saved.touch(...this.#runs.changedPaths());
@@ -585,7 +615,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   }
 
   async setModel(settings: Settings): Promise<void> {
-    this.#engine.setModel(modelOf(settings));
+    this.#engine.setModel(modelOf(settings, this.#answering));
     this.#use(settings);
     this.#note({ op: "model", model: choiceOf(settings) });
   }
@@ -593,7 +623,8 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   async setOptions(options: Options): Promise<void> {
     this.#note({ op: "options", options });
     this.#options = options;
-    this.#engine.configure(limitsOf(options));
+    // A repetition does not take the time of the recorded runs.
+    this.#engine.configure(limitsOf(this.#replaying ? { ...options, maxMinutes: 0 } : options));
   }
 
   readonly cost = costOf;
@@ -606,7 +637,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   /** Uses the model of a recorded run, without its key and without pauses. */
   useRecorded(choice: ModelChoice): void {
     [this.#offline, this.#modelName] = [choice.provider === "offline", choice.model];
-    this.#engine.setModel(modelOf({ ...choice, pace: "instant", apiKey: "recorded", remember: false }));
+    this.#engine.setModel(modelOf(settingsOf(choice), this.#answering));
   }
 
   async run(
@@ -622,6 +653,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     const hunks = agent.review().files.flatMap((file) => file.hunks.map((hunk) => hunk.id));
     const record = this.#runs.begin(text, this.#conversation, hunks, time);
     [this.#run, this.#abort, this.#at, this.#chars, this.#progress] = [run, abort, 0, 0, 0];
+    [this.#spent, this.#told, this.#hasSwitched, this.#limit] = [[], [], false, null];
     let failed = false;
     const batch: AgentEvent[] = [];
     let sending: Promise<void> = Promise.resolve();
@@ -637,15 +669,20 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
       await reached(0, 0);
       let begun = performance.now();
       let read = 0;
-      for await (const event of run) {
+      for await (const found of run) {
+        const event = this.#limit === null ? found : this.#ofLimit(found, this.#limit);
         this.#progress = -1;
-        batch.push(event);
+        batch.push(...this.#told.splice(0), event);
         if (this.#agent !== agent) break;
         if (event.kind === "FILE_CHANGED") {
           this.#saved.touch(event.data.path);
           record.files.add(event.data.path);
         }
         if (event.kind === "ERROR") failed = true;
+        // A repetition takes less time, and is stopped here.
+        if (event.kind === "BUDGET_EXCEEDED" && event.data.budget === "duration_ms") {
+          this.#note({ op: "stop", limit: event.data.limit });
+        }
         if (!DELTAS.has(event.kind)) [this.#at, this.#chars] = [this.#at + 1, 0];
         if (event.kind === "ASSISTANT_TEXT_DELTA" || event.kind === "REASONING_DELTA") {
           this.#chars += event.data.delta.length;
@@ -694,6 +731,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
       conversation: this.#conversation,
       offline: this.#offline,
       model: this.#modelName,
+      ...(this.#spent.length > 0 && { spent: this.#spent }),
       replayed: this.#replaying,
     };
   }
@@ -721,9 +759,18 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     this.#run.steer(text);
   }
 
-  async stop(): Promise<void> {
+  async stop(limit: number | null = null): Promise<void> {
     this.#note({ op: "stop" });
+    this.#limit = limit;
     this.#abort?.abort();
+  }
+
+  /** Returns the end of a repeated run that reached a limit of time, when it was recorded, as it was. */
+  #ofLimit(event: AgentEvent, limit: number): AgentEvent {
+    if (event.kind !== "PROCESSING_END") return event;
+    const data = { budget: "duration_ms" as const, limit, used: limit };
+    this.#told.push({ ...event, cursor: -++this.#batches, kind: "BUDGET_EXCEEDED", data });
+    return { ...event, data: { ...event.data, reason: "budget" } };
   }
 
   async close(): Promise<void> {

@@ -38,7 +38,9 @@ export type Op = { readonly at: number; readonly chars?: number } & (
     }
   | { readonly op: "acceptAll" | "rejectAll" | "canvas"; readonly path: string | null }
   | { readonly op: "undo" | "redo"; readonly step?: Step }
-  | { readonly op: "takeBack" | "stop" | "seen" }
+  | { readonly op: "takeBack" | "seen" }
+  /** `limit` is the limit of time that ended the run, in milliseconds. */
+  | { readonly op: "stop"; readonly limit?: number }
   | ({ readonly op: "goBack"; readonly run: number } & GoingBack)
   /** `path` is that of the step. */
   | { readonly op: "putBack"; readonly run: number; readonly files: readonly PutBack[]; readonly path: string }

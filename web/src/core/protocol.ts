@@ -1,11 +1,13 @@
 /** Messages between the page and the worker that runs the engine. All of them can be cloned. */
 import type { AgentEvent, CanvasState, FileInfo, FileMatches, Review, ReviewFile } from "emend";
 import type { Draft } from "../drafts.js";
-import type { Options, Settings } from "../settings.js";
+import type { Options, SecondModel, Settings } from "../settings.js";
 import type { Written } from "../written.js";
+import type { Spent } from "./answering.js";
 import type { Decision } from "./journal.js";
 import type { Link } from "./remote-link.js";
 
+export type { Spent } from "./answering.js";
 export type { Decision } from "./journal.js";
 export type { Link } from "./remote-link.js";
 
@@ -165,8 +167,10 @@ export interface ProjectInfo {
 /** The files of a project by path: texts, and bytes of all others. */
 export type Contents = Record<string, string | Uint8Array>;
 
-/** The choice of a model without its key. */
-export type ModelChoice = Omit<Settings, "apiKey" | "remember">;
+/** The choice of a model without its keys. Older records have no second model. */
+export type ModelChoice = Omit<Settings, "apiKey" | "remember" | "second"> & {
+  readonly second?: Omit<SecondModel, "apiKey"> | null;
+};
 
 /** Events of a run. The worker continues after the page has confirmed them by `number`. */
 export interface EventBatch {
@@ -181,6 +185,8 @@ export interface EventBatch {
   readonly offline: boolean;
   /** The model in use, for its price. */
   readonly model: string;
+  /** The models that responded since the run began, with their tokens, if there can be several. */
+  readonly spent?: readonly Spent[];
   /** Whether the events are repeated from the journal. */
   readonly replayed: boolean;
   /** The events are the whole conversation, and not its continuation. */
@@ -404,4 +410,6 @@ export type ToWorker =
 export type FromWorker =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly failure: Failure }
+  /** A request to a script of the page, which answers at the port. */
+  | { readonly script: string; readonly port: MessagePort }
   | { readonly batch: EventBatch };

@@ -5,12 +5,16 @@
  * key, are not recorded.
  */
 
+import { SCRIPT_URL } from "./script-request.js";
+
 /** A response as it is repeated. `whole` is false if the run was stopped before its end. */
 export interface RecordedResponse {
   readonly status: number;
   readonly type: string;
   readonly body: string;
   readonly whole: boolean;
+  /** The failure of the first model, if the second one gave this response. */
+  readonly why?: string;
 }
 
 /** A part of a response as it is kept, so that a page that closes in the middle keeps what has come. */
@@ -22,7 +26,12 @@ export interface ResponsePart {
   readonly body: string;
   /** Whether the response has ended, and if it has, completely. */
   readonly end: "open" | "whole" | "cut";
+  /** As in a repeated response. */
+  readonly why?: string;
 }
+
+/** Answers a request to a script of the page. */
+type Ask = (init: RequestInit) => Promise<Response>;
 
 /** Number of responses so far. */
 let responses = 0;
@@ -33,7 +42,10 @@ export class Recorder {
   #record: (part: ResponsePart) => void;
   #asked = 0;
 
-  constructor(record: (part: ResponsePart) => void) {
+  constructor(
+    record: (part: ResponsePart) => void,
+    private readonly ask?: Ask,
+  ) {
     this.#record = record;
   }
 
@@ -58,23 +70,30 @@ export class Recorder {
     return this.#asked;
   }
 
-  readonly fetch = async (url: string, init: RequestInit): Promise<Response> => {
+  /** Why the second model gave the response that is repeated next; "" otherwise. */
+  get next(): string {
+    return this.#repeated?.[0]?.why ?? "";
+  }
+
+  readonly fetch = async (url: string, init: RequestInit, why = ""): Promise<Response> => {
     this.#asked += 1;
     if (this.#repeated) return this.#answer(this.#repeated.shift());
-    const response = await fetch(url, init).catch((error: unknown) => {
+    const sent = this.ask && url === SCRIPT_URL ? this.ask(init) : fetch(url, init);
+    const response = await sent.catch((error: unknown) => {
       this.#asked -= 1;
       throw error;
     });
     if (!response.ok) this.#asked -= 1;
     if (!response.ok || !response.body) return response;
     const [read, kept] = response.body.tee();
-    void this.#keep(response, kept);
+    void this.#keep(response, kept, why);
     return new Response(read, response);
   };
 
-  async #keep(response: Response, body: ReadableStream<Uint8Array>): Promise<void> {
+  async #keep(response: Response, body: ReadableStream<Uint8Array>, why: string): Promise<void> {
     const decoder = new TextDecoder();
-    const head = { of: ++responses, status: response.status, type: response.headers.get("content-type") ?? "" };
+    const type = response.headers.get("content-type") ?? "";
+    const head = { of: ++responses, status: response.status, type, ...(why !== "" && { why }) };
     const add = (text: string, end: ResponsePart["end"]): void => this.#record({ ...head, body: text, end });
     // Also without text, because the order of the responses is that of their beginnings.
     add("", "open");

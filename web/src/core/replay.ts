@@ -11,10 +11,15 @@ import type { RecordedResponse, Recorder } from "./recorder.js";
 
 /** The operations that are repeated. */
 export interface Repeatable
-  extends Omit<CoreApi, "goBack" | "noteSaved" | "run" | "join" | "enter" | "rewind" | "rollBack" | keyof OfServer> {
+  extends Omit<
+    CoreApi,
+    "goBack" | "noteSaved" | "run" | "stop" | "join" | "enter" | "rewind" | "rollBack" | keyof OfServer
+  > {
   goBack(run: number, how: GoingBack, ops: readonly Op[]): Promise<void>;
   run(text: string, reached: (at: number, chars: number) => Promise<void>, time?: number): Promise<void>;
   noteSaved(path: string, text: string | null, time?: number): Promise<void>;
+  /** Stops the run; `limit` is the limit of time that ended it. */
+  stop(limit?: number): Promise<void>;
   /** The number of events of the run that were read, or -1 while one is shown. */
   progress(): number;
   /** The number of requests of the run so far. */
@@ -108,8 +113,9 @@ export function responsesOf(ops: readonly Op[]): readonly RecordedResponse[] {
     const known = found.get(op.of);
     // The rest of a stopped response can come in the run after it.
     if (!known && (op.end !== "open" || op.body !== "")) continue;
-    const { status, type, body, end } = op;
-    found.set(op.of, { status, type, body: (known?.body ?? "") + body, whole: end === "whole" });
+    const { status, type, body, end, why } = op;
+    const whole = end === "whole";
+    found.set(op.of, { status, type, body: (known?.body ?? "") + body, whole, ...(why !== undefined && { why }) });
   }
   return [...found.values()];
 }
@@ -176,8 +182,9 @@ async function repeat(op: Op, core: Repeatable): Promise<unknown> {
     case "undo":
     case "redo":
     case "takeBack":
-    case "stop":
       return core[op.op]();
+    case "stop":
+      return core.stop(op.limit);
     default:
       return undefined;
   }

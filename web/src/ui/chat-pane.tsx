@@ -319,10 +319,11 @@ function Activity({ activity }: { activity: string }) {
   // A server has a model of its own.
   const server = project.value.remote ? null : serverOf(settings.value);
   const silent = now.value - lastEvent;
-  const isSilent = (server !== null || project.value.remote === true) && silent > SILENCE_MS;
+  const isScript = !project.value.remote && settings.value.provider === "script";
+  const isSilent = (server !== null || isScript || project.value.remote === true) && silent > SILENCE_MS;
   const seconds = Math.max(0, Math.floor((now.value - began) / 1_000));
   const hasBegun = chat.value.entries.at(-1)?.kind !== "user";
-  const host = server === null ? "the server’s model" : new URL(server).host;
+  const host = server !== null ? new URL(server).host : isScript ? settings.value.model : "the server’s model";
   const text = !isSilent ? activity : hasBegun ? `Nothing more from ${host}` : `No answer yet from ${host}`;
   return (
     <>

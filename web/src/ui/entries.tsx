@@ -218,6 +218,7 @@ function End({ entry }: { entry: EndEntry }) {
     const failed = entry.failedCalls > 0 ? `, ${entry.failedCalls.toLocaleString("en")} failed` : "";
     parts.push(plural(entry.toolCalls, "tool call") + failed);
   }
+  if (entry.models) parts.push(`answered by ${entry.models.map(reveal).join(" and ")}`);
   const { inputTokens: input, outputTokens: output } = entry.usage ?? { inputTokens: 0, outputTokens: 0 };
   if (input + output > 0) {
     parts.push(

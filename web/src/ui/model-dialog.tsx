@@ -1,21 +1,16 @@
-/** The model dialog: the offline model, or a provider with the user's own key. */
+/** The model dialog: the offline model, a provider with the user's own key, or a script; and a second model. */
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { chooseModel } from "../actions/run.js";
 import { type Check, checkModel, findLocal, type LocalServer } from "../model-check.js";
-import {
-  isKeyOfOther,
-  newReader,
-  type Pace,
-  PROVIDERS,
-  type Provider,
-  type Settings,
-  serverOf,
-  settingsProblem,
-} from "../settings.js";
+import { isKeyOfOther, newReader, PROVIDER_TEXTS, settingsProblem } from "../model-settings.js";
+import { modelAt, offeredModels } from "../scripts.js";
+import { type Pace, PROVIDERS, type Provider, type SecondModel, type Settings, serverOf } from "../settings.js";
+import { reveal } from "../reveal.js";
 import { chat, settings } from "../store.js";
 import { Icon } from "./icons.js";
 import { closeDialog, Modal } from "./modal.js";
+import { ScriptFields, SecondFields } from "./model-fields.js";
 
 /** The models that the server listed when it was checked last. */
 const listed = signal<readonly string[]>([]);
@@ -23,10 +18,23 @@ const listed = signal<readonly string[]>([]);
 /** The values that the user has entered for a provider. */
 type Entered = Pick<Settings, "apiKey" | "model" | "baseUrl">;
 
+/** A choice of the dialog: a provider, a model that a script of the site offers, or a module. */
+type Chosen = Exclude<Settings["provider"], "script"> | `offered ${string}` | "module";
+
+const isScript = (choice: Chosen): boolean => choice === "module" || choice.startsWith("offered ");
+
+function choiceOf({ provider, baseUrl, model }: Settings): Chosen {
+  if (provider !== "script") return provider;
+  return baseUrl === "" ? `offered ${model}` : "module";
+}
+
 export function ModelDialog() {
   const chosen = useSignal<Settings>(settings.value);
+  const choice = useSignal<Chosen>(choiceOf(settings.value));
   const tried = useSignal(false);
-  const entered = useSignal<Partial<Record<Settings["provider"], Entered>>>({});
+  const refused = useSignal("");
+  const entered = useSignal<Partial<Record<Chosen, Entered>>>({});
+  const offered = offeredModels();
   const typedKeys = useSignal<ReadonlySet<Settings["provider"]>>(new Set());
   const set = (change: Partial<Settings>): void => {
     chosen.value = { ...chosen.value, ...change };
@@ -36,13 +44,20 @@ export function ModelDialog() {
     set(change);
   };
   // Each provider keeps its own key, model and address while the dialog is open.
-  const choose = (provider: Settings["provider"]): void => {
-    const { provider: before, apiKey, model, baseUrl } = chosen.value;
-    if (provider === before) return;
-    entered.value = { ...entered.value, [before]: { apiKey, model, baseUrl } };
-    const usual = provider === "offline" ? model : (PROVIDERS[provider].models[0] ?? "");
-    set({ provider, ...(entered.value[provider] ?? { apiKey: "", model: usual, baseUrl: "" }) });
-    tried.value = false;
+  const choose = (next: Chosen): void => {
+    const { apiKey, model, baseUrl } = chosen.value;
+    if (next === choice.value) return;
+    entered.value = { ...entered.value, [choice.value]: { apiKey, model, baseUrl } };
+    const known = entered.value[next];
+    if (isScript(next)) {
+      const name = next === "module" ? (known?.model ?? "") : next.slice("offered ".length);
+      set({ provider: "script", apiKey: "", model: name, baseUrl: known?.baseUrl ?? "" });
+    } else {
+      const provider = next as "offline" | Provider;
+      const usual = provider === "offline" ? model : (PROVIDER_TEXTS[provider].models[0] ?? "");
+      set({ provider, ...(known ?? { apiKey: "", model: usual, baseUrl: "" }) });
+    }
+    [choice.value, tried.value, refused.value] = [next, false, ""];
   };
   // Derived, so that the key is back when the address is.
   const withheld = !typedKeys.value.has(chosen.value.provider) && isKeyOfOther(settings.value, chosen.value);
@@ -50,9 +65,11 @@ export function ModelDialog() {
     ...chosen.value,
     apiKey: withheld ? "" : chosen.value.apiKey.trim(),
     model: chosen.value.model.trim(),
-    baseUrl: chosen.value.baseUrl.trim().replace(/\/+$/, ""),
+    baseUrl: trimmedUrl(chosen.value.baseUrl),
+    second: chosen.value.provider === "offline" ? null : trimmedSecond(chosen.value.second),
   };
-  const problem = settingsProblem(trimmed);
+  const isModule = choice.value === "module";
+  const problem = isModule && trimmed.baseUrl === "" ? "Enter the address of a module." : settingsProblem(trimmed);
   const reader = chat.value.entries.some((entry) => entry.kind === "user") ? newReader(settings.value, trimmed) : null;
   return (
     <Modal title="Model" onCancel={closeDialog}>
@@ -61,14 +78,19 @@ export function ModelDialog() {
           event.preventDefault();
           tried.value = true;
           if (problem !== null) return;
-          void chooseModel(trimmed).then(closeDialog);
+          void named(trimmed).then(
+            (settled) => chooseModel(settled).then(closeDialog),
+            (error: Error) => {
+              refused.value = `The module has no model: ${error.message}.`;
+            },
+          );
         }}
       >
         <fieldset class="choices">
           <legend class="visually-hidden">Model</legend>
           <Choice
             value="offline"
-            chosen={chosen.value.provider}
+            chosen={choice.value}
             onChoose={choose}
             title="Offline model (no AI)"
             text="Needs no key and no network. Carries out a handful of fixed instructions on your files, with the same tools and review."
@@ -77,18 +99,38 @@ export function ModelDialog() {
             <Choice
               key={provider}
               value={provider}
-              chosen={chosen.value.provider}
+              chosen={choice.value}
               onChoose={choose}
               title={PROVIDERS[provider].title}
-              text={PROVIDERS[provider].text}
+              text={PROVIDER_TEXTS[provider].text}
             />
           ))}
+          {offered.map(({ name }) => (
+            <Choice
+              key={`offered ${name}`}
+              value={`offered ${name}`}
+              chosen={choice.value}
+              onChoose={choose}
+              title={reveal(name)}
+              text="A script of this site offers this model. Your messages and the files the model reads go to the script."
+            />
+          ))}
+          <Choice
+            value="module"
+            chosen={choice.value}
+            onChoose={choose}
+            title="JavaScript module"
+            text="A model of your own, written in JavaScript. Your messages and the files the model reads go to the script."
+          />
         </fieldset>
         {chosen.value.provider === "offline" ? (
           <OfflineFields chosen={chosen.value} set={set} />
+        ) : chosen.value.provider === "script" ? (
+          isModule && <ScriptFields address={chosen.value.baseUrl} set={set} />
         ) : (
           <ProviderFields provider={chosen.value.provider} chosen={chosen.value} set={setByUser} withheld={withheld} />
         )}
+        {chosen.value.provider !== "offline" && <Second settings={chosen.value} set={set} />}
         {chosen.value.provider !== "offline" && <CheckRow settings={trimmed} set={set} problem={problem} />}
         {reader !== null && (
           <p class="field-warning" role="note">
@@ -97,7 +139,7 @@ export function ModelDialog() {
           </p>
         )}
         <p class="field-problem" role="alert">
-          {tried.value ? problem : ""}
+          {refused.value || (tried.value ? problem : "")}
         </p>
         <div class="modal-foot">
           <button class="button" type="button" onClick={closeDialog}>
@@ -109,6 +151,48 @@ export function ModelDialog() {
         </div>
       </form>
     </Modal>
+  );
+}
+
+function trimmedUrl(text: string): string {
+  return text.trim().replace(/\/+$/, "");
+}
+
+function trimmedSecond(second: SecondModel | null): SecondModel | null {
+  if (second === null) return null;
+  const { provider, apiKey, model, baseUrl } = second;
+  return { provider, apiKey: apiKey.trim(), model: model.trim(), baseUrl: trimmedUrl(baseUrl) };
+}
+
+/** Returns the settings with the name that a module gives its model. Throws if it has none. */
+async function named(settled: Settings): Promise<Settings> {
+  if (settled.provider !== "script" || settled.baseUrl === "") return settled;
+  return { ...settled, model: (await modelAt(settled.baseUrl)).name };
+}
+
+/** The model that responds if the first one cannot be reached or is overloaded. */
+function Second({ settings: { second, remember }, set }: { settings: Settings; set: Set }) {
+  const choose = (name: string): void => {
+    if (name === "") return set({ second: null });
+    const provider = name as Provider;
+    set({ second: { provider, apiKey: "", model: PROVIDER_TEXTS[provider].models[0] ?? "", baseUrl: "" } });
+  };
+  return (
+    <div class="fields second">
+      <label class="field">
+        <span>Second model</span>
+        <select value={second?.provider ?? ""} onChange={(event) => choose(event.currentTarget.value)}>
+          <option value="">None</option>
+          {(Object.keys(PROVIDERS) as Provider[]).map((provider) => (
+            <option key={provider} value={provider}>
+              {PROVIDERS[provider].title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <p class="field-note">It responds if the first one cannot be reached or is overloaded.</p>
+      {second !== null && <SecondFields second={second} remember={remember} set={set} />}
+    </div>
   );
 }
 
@@ -182,9 +266,9 @@ function CheckRow({ settings: checked, set, problem }: CheckProps) {
 type Set = (change: Partial<Settings>) => void;
 
 interface ChoiceProps {
-  value: Settings["provider"];
-  chosen: string;
-  onChoose: (provider: Settings["provider"]) => void;
+  value: Chosen;
+  chosen: Chosen;
+  onChoose: (choice: Chosen) => void;
   title: string;
   text: string;
 }
@@ -234,7 +318,8 @@ interface ProviderProps {
 }
 
 function ProviderFields({ provider, chosen, set, withheld }: ProviderProps) {
-  const { keyHint, url, models } = PROVIDERS[provider];
+  const { url } = PROVIDERS[provider];
+  const { keyHint, models } = PROVIDER_TEXTS[provider];
   const needsUrl = provider === "openai_compatible";
   return (
     <div class="fields">

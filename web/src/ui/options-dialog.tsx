@@ -11,7 +11,7 @@ export function OptionsDialog() {
   const set = (change: Partial<Options>): void => {
     chosen.value = { ...chosen.value, ...change };
   };
-  const { shell, subagents, maxCostUsd, maxTokens, notify } = chosen.value;
+  const { shell, subagents, maxCostUsd, maxTokens, maxMinutes, notify } = chosen.value;
   return (
     <Modal title="Options" onCancel={closeDialog}>
       <form
@@ -47,7 +47,13 @@ export function OptionsDialog() {
             value={maxTokens}
             onInput={(value) => set({ maxTokens: Math.floor(value) })}
           />
-          <p class="field-note">A task that reaches a limit stops; what it did so far waits for your review.</p>
+          <Limit
+            label="Limit of a task in minutes"
+            step="any"
+            value={maxMinutes}
+            onInput={(value) => set({ maxMinutes: value })}
+          />
+          <p class="field-note">A task that reaches a limit stops; what it did so far waits for your review. A limit of time holds from the next task on.</p>
         </div>
         <div class="modal-foot">
           <button class="button" type="button" onClick={closeDialog}>
