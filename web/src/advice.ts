@@ -17,6 +17,8 @@ export interface Advice {
   readonly details: string | null;
   /** The one remedy that the page offers as a button, or null. */
   readonly remedy: Remedy | null;
+  /** Time in milliseconds that the provider asks to wait, or null. */
+  readonly waitMs: number | null;
 }
 
 interface Known {
@@ -57,6 +59,11 @@ const KNOWN: Record<string, Known> = {
     steps: ["Start a new conversation. The changes stay in the review."],
     remedy: "conversation",
   },
+  load_failed: {
+    title: "A part of the engine could not be loaded.",
+    steps: ["Check the connection."],
+    remedy: "retry",
+  },
   internal: {
     title: "The engine stopped because of a bug.",
     steps: ["Copy what you need from the editor, then reload the page."],
@@ -80,6 +87,9 @@ const OTHER_TOKEN: Known = {
   steps: ["Open the page at the address that `emend serve` prints."],
 };
 
+/** An exception of a model written in JavaScript. */
+const SCRIPT = /^script failed: (.*)$/s;
+
 /** The failures of a provider, by the kind that the engine reports. */
 const OF_PROVIDER: Record<string, Known> = {
   model_not_found: {
@@ -95,6 +105,7 @@ const OF_PROVIDER: Record<string, Known> = {
   rate_limit: { title: "The provider's rate limit is exceeded.", steps: [], remedy: "retry" },
   quota_exceeded: { title: "The account at the provider has no credit left.", steps: [], remedy: "settings" },
   server: { title: "The provider has a problem.", steps: ["Wait a moment, then try again."], remedy: "retry" },
+  content_filter: { title: "A filter of the provider stopped the answer.", steps: ["Say it in other words."] },
 };
 
 /** Messages for tool calls whose own message tells the model how to behave. */
@@ -111,21 +122,27 @@ export function toolMessage(failure: Failure | null): string | null {
 export function advise(failure: Failure): Advice {
   const isWebPage = failure.code === "configuration" && failure.message.includes("with a web page");
   const isToken = failure.code === "permission_denied" && failure.message.includes("no valid token");
+  const thrown = SCRIPT.exec(failure.message)?.[1];
+  if (thrown !== undefined) {
+    const remedy = failure.code === "network" ? "retry" : "settings";
+    return { title: `The model’s script failed: ${thrown}`, steps: [], details: failure.message, remedy, waitMs: null };
+  }
   const special = isWebPage ? WEB_PAGE : isToken ? OTHER_TOKEN : ofProvider(failure);
   const known = special ?? of(KNOWN, failure.code);
   if (!known) {
     const remedy = isBudget(failure) ? "limits" : (of(OF_LIMITS, failure.code) ?? null);
-    return { title: failure.message, steps: failure.suggestions, details: null, remedy };
+    return { title: failure.message, steps: failure.suggestions, details: null, remedy, waitMs: null };
   }
   const said = /It says: (.*?)\.?(?: The provider asks to wait .*)?$/s.exec(failure.message)?.[1];
   const wait = /asks to wait (\d+) s/.exec(failure.message)?.[1];
+  const waitMs = wait === undefined ? null : Number(wait) * 1_000;
   const steps = [
     ...(said === undefined ? [] : [`It says: ${said}.`]),
-    ...(wait === undefined ? [] : [`Try again ${inTime(Number(wait))}.`]),
+    ...(waitMs === null ? [] : [`Try again ${inTime(waitMs / 1_000)}.`]),
     ...known.steps,
     ...failure.suggestions.filter((step) => !known.steps.includes(step)),
   ];
-  return { title: known.title, steps, details: failure.message, remedy: known.remedy ?? null };
+  return { title: known.title, steps, details: failure.message, remedy: known.remedy ?? null, waitMs };
 }
 
 /** Whether a server refused a task because the limits of its session are used up. */

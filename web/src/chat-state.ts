@@ -89,6 +89,8 @@ export interface NoticeEntry {
   readonly id: string;
   readonly level: "info" | "warning" | "error";
   readonly failure: Failure;
+  /** Time of the event in milliseconds since 1970, or 0 for a message of the page itself. */
+  readonly ts: number;
 }
 
 /** The line at the end of a run. */
@@ -185,7 +187,7 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
       return changeAgent(state, agentId, (agent) => ({ ...agent, status, output, state: stopRun(agent.state) }));
     }
     case "BUDGET_EXCEEDED":
-      return notice(state, id, "warning", {
+      return notice(state, id, "warning", event.ts, {
         code: "budget",
         message: `The task reached your limit of ${limitName(event.data)}.`,
         suggestions: ["“Continue” lets it go on with a new budget. Or change the limit in the options."],
@@ -197,15 +199,19 @@ export function reduce(state: ChatState, event: AgentEvent): ChatState {
     case "FILE_CHANGED":
       return recordChange(state, event.data.path);
     case "WARNING":
-      return notice(state, id, "warning", { code: event.data.code, message: event.data.message, suggestions: [] });
+      return notice(state, id, event.data.code === "fallback" ? "info" : "warning", event.ts, {
+        code: event.data.code,
+        message: event.data.message,
+        suggestions: [],
+      });
     case "TURN_LIMIT":
-      return notice(state, id, "warning", {
+      return notice(state, id, "warning", event.ts, {
         code: "turn_limit",
         message: "The assistant reached its limit of steps for one task.",
         suggestions: ["“Continue” lets it go on."],
       });
     case "ERROR":
-      return notice(state, id, "error", event.data);
+      return notice(state, id, "error", event.ts, event.data);
     case "PROCESSING_END":
       return endRun(
         event.data.reason === "aborted" ? withoutLoss(state, event.cursor) : state,
@@ -291,7 +297,7 @@ export function firstTasks(state: ChatState, tasks: number): ChatState {
 
 /** Adds a message of the page itself, in order with the events. */
 export function addNotice(state: ChatState, id: string, level: NoticeEntry["level"], failure: Failure): ChatState {
-  return notice(state, id, level, failure);
+  return notice(state, id, level, 0, failure);
 }
 
 /** Adds a message that was sent during the run. */
@@ -317,13 +323,13 @@ export function stopRun(state: ChatState): ChatState {
   return { ...state, entries: cancelTools(settle(state.entries)), running: false, activity: "" };
 }
 
-function notice(state: ChatState, id: string, level: NoticeEntry["level"], failure: Failure): ChatState {
+function notice(state: ChatState, id: string, level: NoticeEntry["level"], ts: number, failure: Failure): ChatState {
   const last = state.entries.at(-1);
   // The notices of repeated attempts are one line, which keeps its place.
   if (isRetry(last) && failure.code === "retry") {
-    return { ...state, entries: state.entries.with(-1, { ...last, failure }) };
+    return { ...state, entries: state.entries.with(-1, { ...last, failure, ts }) };
   }
-  return { ...state, entries: [...settle(state.entries), { kind: "notice", id, level, failure }] };
+  return { ...state, entries: [...settle(state.entries), { kind: "notice", id, level, failure, ts }] };
 }
 
 function openText(state: ChatState, kind: TextEntry["kind"], id: string, activity: string): ChatState {

@@ -54,11 +54,16 @@ export async function checkModel(settings: Settings): Promise<Check> {
 async function checkScript({ baseUrl, model }: Settings): Promise<Check> {
   try {
     const { modelAt, offeredModels } = await import("./scripts.js");
-    const name = baseUrl === "" ? offeredModels().find((each) => each.name === model)?.name : (await modelAt(baseUrl)).name;
+    const name =
+      baseUrl === "" ? offeredModels().find((each) => each.name === model)?.name : (await modelAt(baseUrl)).name;
     const text = name === undefined ? `No script of this page offers ${model} now.` : `It works: the model is ${name}.`;
     return { ok: name !== undefined, text, models: [] };
   } catch (error) {
-    return { ok: false, text: `The module has no model: ${error instanceof Error ? error.message : error}.`, models: [] };
+    return {
+      ok: false,
+      text: `The module has no model: ${error instanceof Error ? error.message : error}.`,
+      models: [],
+    };
   }
 }
 

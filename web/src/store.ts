@@ -5,7 +5,7 @@
  * The engine and the editor are here too, because every action needs them. They are plain objects, not signals.
  */
 import { computed, signal } from "@preact/signals";
-import { advise } from "./advice.js";
+import type { Advice } from "./advice.js";
 import { type ChatState, EMPTY_CHAT, openRequest } from "./chat-state.js";
 import type { Addition } from "./context.js";
 import { type CursorPlace, EditorHandle } from "./editor/handle.js";
@@ -225,8 +225,14 @@ export function notify(text: string, options: { level?: "info" | "error"; undo?:
   (level === "error" ? spokenUrgent : spoken).value = text;
 }
 
+/** Returns the explanation of an error. Its texts are loaded with the first error. */
+export async function explained(error: unknown): Promise<Pick<Advice, "title" | "steps" | "details">> {
+  const failure = describe(error);
+  const loaded = await import("./advice.js").catch(() => null);
+  return loaded?.advise(failure) ?? { title: failure.message, steps: failure.suggestions, details: null };
+}
+
 /** Shows an error and its remedies. */
 export function showError(error: unknown): void {
-  const { title, steps } = advise(describe(error));
-  notify([title, ...steps].join(" "), { level: "error" });
+  void explained(error).then(({ title, steps }) => notify([title, ...steps].join(" "), { level: "error" }));
 }

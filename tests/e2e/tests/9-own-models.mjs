@@ -64,12 +64,15 @@ export const tests = {
     await app.transcript.getByText(/answered by Echo/).waitFor();
     await page.getByRole("button", { name: "Model: Echo. Change" }).waitFor();
 
-    const { name, bytes } = await downloaded(page, () => menu(page, /recording/i));
+    const { name, bytes } = await downloaded(page, () => menu(page, "Download a recording"));
     const context = await browser.newContext({ serviceWorkers: "block" });
     try {
       const other = await context.newPage();
       await other.goto(url);
-      await other.getByLabel("Files to open").first().setInputFiles([{ name, mimeType: "text/plain", buffer: bytes }]);
+      await other
+        .getByLabel("Files to open")
+        .first()
+        .setInputFiles([{ name, mimeType: "text/plain", buffer: bytes }]);
       await other.getByRole("log", { name: "Conversation" }).getByText("You said: good morning").waitFor();
     } finally {
       await context.close();
@@ -80,7 +83,12 @@ export const tests = {
     await page.addInitScript(() => {
       let calls = 0;
       const call = { type: "tool_call", name: "edit_file" };
-      call.arguments = { path: "README.md", old_string: "# Seed library", new_string: "# Seeds", file_path: "README.md" };
+      call.arguments = {
+        path: "README.md",
+        old_string: "# Seed library",
+        new_string: "# Seeds",
+        file_path: "README.md",
+      };
       globalThis.emendModels = [
         {
           name: "House model",
@@ -173,7 +181,9 @@ export const tests = {
       await useTwo(page, first.url, second.url);
       await app.askAndWait("hello");
       await app.transcript.getByText("From the first one.").waitFor();
-      await app.transcript.getByText(/claude-sonnet-5-5 does not answer: .*claude-haiku-4-5 is asked instead\./).waitFor();
+      await app.transcript
+        .getByText(/claude-sonnet-5-5 does not answer: .*claude-haiku-4-5 is asked instead\./)
+        .waitFor();
       const end = app.transcript.locator(".entry.end").last();
       await end.getByText(/answered by claude-haiku-4-5 and claude-sonnet-5-5/).waitFor();
       // 10 + 12 tokens of each model, each at its own price.
@@ -192,7 +202,7 @@ export const tests = {
       await app.transcript.getByText("From the first one.").waitFor();
       await app.transcript.getByText(/claude-haiku-4-5 is asked instead/).waitFor();
       await app.transcript.getByText(/answered by claude-haiku-4-5 and claude-sonnet-5-5/).waitFor();
-      const { bytes } = await downloaded(page, () => menu(page, /recording/i));
+      const { bytes } = await downloaded(page, () => menu(page, "Download a recording"));
       assert.doesNotMatch(bytes.toString(), /key-[12]/);
       const stored = await page.evaluate(() => JSON.stringify(localStorage));
       assert.doesNotMatch(stored, /key-[12]/);
@@ -209,7 +219,10 @@ export const tests = {
       await useTwo(page, "http://127.0.0.1:9", second.url);
       await app.askAndWait("hello");
       await app.transcript.getByText("Here I am.").waitFor();
-      await app.transcript.locator(".entry.end").getByText(/answered by claude-haiku-4-5 ·/).waitFor();
+      await app.transcript
+        .locator(".entry.end")
+        .getByText(/answered by claude-haiku-4-5 ·/)
+        .waitFor();
     } finally {
       await second.close();
     }

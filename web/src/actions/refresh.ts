@@ -6,24 +6,14 @@
  * reviews of files that have changed.
  */
 import { batch } from "@preact/signals";
-import { advise } from "../advice.js";
-import {
-  type CanvasState,
-  describe,
-  type FileInfo,
-  type Hunk,
-  type Reading,
-  type Review,
-  type ReviewFile,
-  type Scope,
-  type Snapshot,
-} from "../engine.js";
+import type { CanvasState, FileInfo, Hunk, Reading, Review, ReviewFile, Scope, Snapshot } from "../engine.js";
 import { pendingHunks } from "../hunk-text.js";
 import {
   chat,
   currentEngine,
   editor,
   engineOrNull,
+  explained,
   files,
   isCutOff,
   lastEdit,
@@ -195,10 +185,11 @@ export async function showOpenFile(): Promise<void> {
   const path = openPath.value;
   if (path === null) return;
   const engine = currentEngine();
-  const reading = Promise.all([engine.snapshot("hunks", path), editor.load()]).catch((error: unknown) => {
+  const reading = Promise.all([engine.snapshot("hunks", path), editor.load()]).catch(async (error: unknown) => {
+    const { title } = await explained(error);
     // The text of another file, or none, must not stand under this name.
     if (engine === engineOrNull() && path === openPath.value && project.value.remote && editor.shownPath !== path) {
-      unreadable.value = advise(describe(error)).title;
+      unreadable.value = title;
       editor.hide();
     }
     throw error;

@@ -2,7 +2,16 @@
  * Sends messages to the agent, follows its events, stops its runs, and changes its model.
  */
 import { batch } from "@preact/signals";
-import { addNotice, addWaiting, EMPTY_CHAT, reduce, stopRun, withModels, withoutWaiting } from "../chat-state.js";
+import {
+  addNotice,
+  addWaiting,
+  EMPTY_CHAT,
+  type NoticeEntry,
+  reduce,
+  stopRun,
+  withModels,
+  withoutWaiting,
+} from "../chat-state.js";
 import { composed } from "../context.js";
 import {
   type AgentEvent,
@@ -71,6 +80,19 @@ export async function send(typed: string): Promise<void> {
   });
   if (chat.value.running) steer(text);
   else await run(text);
+}
+
+/**
+ * Goes on after a failure or a limit, and leaves the message box as it is. The conversation has the user's message already,
+ * so it is not sent again, unless the task could not begin: then the message is in the box.
+ */
+export async function goOn(notice: NoticeEntry): Promise<void> {
+  const { entries, offline } = chat.value;
+  const before = entries.slice(0, entries.indexOf(notice)).findLast((entry) => entry.kind !== "notice");
+  if (before === undefined || before.kind === "end") return send(draft.value);
+  const message = entries.findLast((entry) => entry.kind === "user");
+  // The offline model reads the last message only.
+  await run(offline && message ? message.text : "continue");
 }
 
 /** Whether a message waits for the project. */
@@ -233,8 +255,8 @@ async function run(text: string): Promise<void> {
     const failure = describe(error);
     const expected = failure.code === "aborted" || !isCurrent();
     if (!expected) chat.value = addNotice(chat.value, `n${++nextNotice}`, "error", failure);
-    // A server that refused the task does not have its message.
-    if (isCurrent() && project.value.remote && messageCount() === sent) takeBackMessage(text);
+    // A task that was refused is not in the conversation.
+    if (isCurrent() && messageCount() === sent) takeBackMessage(text);
   }
   if (!isCurrent()) return;
   active = null;

@@ -1,8 +1,7 @@
 /** Starts, changes and deletes conversations of a server, which it calls sessions. */
-import { advise } from "../advice.js";
 import { describe, type SessionChange, type SessionInfo } from "../engine.js";
 import { lateFocus } from "../late-focus.js";
-import { choose, currentEngine, dialog, notify, options, project, session, showError } from "../store.js";
+import { choose, currentEngine, dialog, explained, notify, options, project, session, showError } from "../store.js";
 import { openChat } from "./conversations.js";
 import { enterSession } from "./project.js";
 import { readRuns } from "./run.js";
@@ -38,7 +37,7 @@ export async function changeSession(id: string, change: SessionChange): Promise<
     if (id === session.value?.id) await readRuns();
     return null;
   } catch (error) {
-    const { title, steps, details } = advise(describe(error));
+    const { title, steps, details } = await explained(error);
     return [details ?? title, ...steps].join(" ");
   }
 }

@@ -1,4 +1,7 @@
 /** What models that the worker itself asks need of the engine: scripts, and models with a second one. */
+/** The address of requests to scripts. Nothing is sent there. */
+export const SCRIPT_URL = "script:";
+
 /** An item of an answer, as the package takes it from a provider written in JavaScript. */
 export type AnswerEvent = { readonly type: string } & Readonly<Record<string, unknown>>;
 

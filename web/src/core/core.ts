@@ -57,7 +57,6 @@ import { Recorder } from "./recorder.js";
 import { ReviewChanges, sumOf } from "./review-changes.js";
 import { RunList } from "./run-list.js";
 import { SavedTexts } from "./saved-texts.js";
-import { askScript } from "./script-request.js";
 import { type By, TextHistory } from "./text-history.js";
 
 /** An operation without its place in a run. */
@@ -76,6 +75,9 @@ const BATCH_MAX = 200;
 
 /** Kinds of steps that change a text by the user's own words, also when they are undone. */
 const OWN_STEPS: ReadonlySet<Step["kind"]> = new Set(["typing", "new file", "delete", "rename", "put back", "disk"]);
+/** Few pages have scripts. */
+const ASK_SCRIPT = async (init: RequestInit): Promise<Response> =>
+  (await import("./script-request.js")).askScript(init);
 
 /** Kinds of events whose number depends on the network. They do not count as places in a run. */
 const DELTAS: ReadonlySet<AgentEvent["kind"]> = new Set([
@@ -220,7 +222,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   }
 
   async #start(files: Contents, settings: Settings, options: Options, store = memoryStore()): Promise<void> {
-    const recorder = new Recorder((part) => this.#note({ op: "part", ...part }), askScript);
+    const recorder = new Recorder((part) => this.#note({ op: "part", ...part }), ASK_SCRIPT);
     const approvals = new Approvals();
     const agent = await Agent.create({
       files,

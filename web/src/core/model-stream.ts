@@ -6,8 +6,7 @@
  */
 import { type ApiName, Client, llmProblem, type ProviderEvent, type Request } from "emend/llm";
 import type { SecondModel, Settings } from "../settings.js";
-import type { AnswerEvent, Answering } from "./answering.js";
-import { SCRIPT_URL } from "./script-request.js";
+import { type AnswerEvent, type Answering, SCRIPT_URL } from "./answering.js";
 
 const APIS: Readonly<Record<SecondModel["provider"], ApiName>> = {
   anthropic: "anthropic-messages",

@@ -5,7 +5,7 @@
  * key, are not recorded.
  */
 
-import { SCRIPT_URL } from "./script-request.js";
+import { SCRIPT_URL } from "./answering.js";
 
 /** A response as it is repeated. `whole` is false if the run was stopped before its end. */
 export interface RecordedResponse {

@@ -1,8 +1,5 @@
 /** Asks the page for the answer of a script. The worker gets it as a response, so that it is recorded like any other. */
 
-/** The address of requests to scripts. Nothing is sent there. */
-export const SCRIPT_URL = "script:";
-
 /** A part of an answer from the page: one event as JSON, or why there is no answer. */
 export type ScriptPart =
   | { readonly line: string }

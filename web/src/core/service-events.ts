@@ -62,7 +62,7 @@ function pairs(type: string, data: Data): readonly (readonly [Kind, Data])[] {
     case "job.warning":
       return one("WARNING", { code: text(data.code), message: text(data.message) });
     case "job.error":
-      return one("ERROR", { code: text(data.code), message: text(data.message), suggestions: data.suggestions ?? [] });
+      return one("ERROR", failureOf(data));
     case "limit.reached":
       return one("WARNING", { code: "limit", message: `The task reached its limit: ${limitName(text(data.limit))}.` });
     case "review.updated":
@@ -128,6 +128,7 @@ function text(value: unknown): string {
 }
 
 function failureOf(error: unknown): Data {
-  const { code, message, suggestions } = (typeof error === "object" ? error : { message: error }) as Data;
-  return { code: text(code) || "unexpected", message: text(message), suggestions: suggestions ?? [] };
+  const { code, message, suggestions, data } = (typeof error === "object" ? error : { message: error }) as Data;
+  const known = { code: text(code) || "unexpected", message: text(message), suggestions: suggestions ?? [] };
+  return data === undefined ? known : { ...known, data };
 }

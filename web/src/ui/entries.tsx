@@ -1,5 +1,7 @@
 /** The entries of a conversation: messages, answers, tool calls, notices, and the ends of runs. */
-import { send } from "../actions/run.js";
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { goOn } from "../actions/run.js";
 import { newConversation } from "../actions/sessions.js";
 import { advise, type Remedy } from "../advice.js";
 import {
@@ -95,7 +97,8 @@ const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
 });
 
 function Notice({ entry }: { entry: NoticeEntry }) {
-  const { title, steps, details, remedy } = advise(entry.failure);
+  const { title, steps, details, remedy, waitMs } = advise(entry.failure);
+  const left = useCountdown(entry, waitMs);
   const { entries, running } = chat.value;
   // The remedies of a task are for the last one.
   const isPast = entries.slice(entries.indexOf(entry)).some((each) => each.kind === "user");
@@ -104,7 +107,9 @@ function Notice({ entry }: { entry: NoticeEntry }) {
   return (
     <div class={`entry notice ${entry.level}`} role={entry.level === "error" ? "alert" : "note"}>
       <p>
-        <Icon name="warning" size={14} /> {reveal(title)}
+        <Icon name={entry.level === "info" ? "arrow" : "warning"} size={14} />{" "}
+        {/* A screen reader would read each second. */}
+        <span aria-live="off">{reveal(entry.failure.code === "retry" ? counted(title, left) : title)}</span>
       </p>
       {steps.length > 0 && (
         <ul>
@@ -123,8 +128,9 @@ function Notice({ entry }: { entry: NoticeEntry }) {
         </details>
       )}
       {remedy !== null && isOffered && (
-        <button class="button small" type="button" disabled={running} onClick={() => apply(remedy)}>
+        <button class="button small" type="button" disabled={running || left > 0} onClick={() => apply(remedy, entry)}>
           {REMEDIES[remedy]}
+          {left > 0 && <span aria-hidden="true"> in {left} s</span>}
         </button>
       )}
     </div>
@@ -142,13 +148,39 @@ const REMEDIES: Record<Remedy, string> = {
 
 const OF_TASK: ReadonlySet<Remedy | null> = new Set<Remedy>(["retry", "continue", "conversation"]);
 
-function apply(remedy: Remedy): void {
+/** Longest wait in milliseconds that the button counts. Who waits for an hour may have changed the limit meanwhile. */
+const COUNTED_MS_MAX = 120_000;
+
+/** The time that the notice of a repeated attempt names. */
+const RETRY_TIME = /Trying again in ([\d.]+) s/;
+
+/** Returns the seconds until the provider takes the next request, counted down. */
+function useCountdown({ failure, ts }: NoticeEntry, waitMs: number | null): number {
+  const retry = failure.code === "retry" ? RETRY_TIME.exec(failure.message)?.[1] : undefined;
+  const wait = retry === undefined ? (waitMs ?? 0) : Number(retry) * 1_000;
+  const now = useSignal(Date.now());
+  const left = wait > COUNTED_MS_MAX ? 0 : Math.max(0, Math.ceil((ts + wait - now.value) / 1_000));
+  const isCounting = left > 0;
+  useEffect(() => {
+    if (!isCounting) return undefined;
+    const timer = setInterval(() => {
+      now.value = Date.now();
+    }, 250);
+    return () => clearInterval(timer);
+  }, [isCounting, ts]);
+  return left;
+}
+
+function counted(title: string, left: number): string {
+  return title.replace(RETRY_TIME, left > 0 ? `Trying again in ${left} s` : "Trying again");
+}
+
+function apply(remedy: Remedy, notice: NoticeEntry): void {
   if (remedy === "settings") dialog.value = { kind: "model" };
   else if (remedy === "limits") dialog.value = { kind: "options" };
   else if (remedy === "reload") location.reload();
-  else if (remedy === "continue") void send("continue");
   else if (remedy === "conversation") void newConversation();
-  else void send(chat.value.entries.findLast((entry) => entry.kind === "user")?.text ?? "");
+  else void goOn(notice);
 }
 
 /** Goes back to before a message, to send it in other words. */

@@ -4,9 +4,9 @@ import { useEffect } from "preact/hooks";
 import { chooseModel } from "../actions/run.js";
 import { type Check, checkModel, findLocal, type LocalServer } from "../model-check.js";
 import { isKeyOfOther, newReader, PROVIDER_TEXTS, settingsProblem } from "../model-settings.js";
+import { reveal } from "../reveal.js";
 import { modelAt, offeredModels } from "../scripts.js";
 import { type Pace, PROVIDERS, type Provider, type SecondModel, type Settings, serverOf } from "../settings.js";
-import { reveal } from "../reveal.js";
 import { chat, settings } from "../store.js";
 import { Icon } from "./icons.js";
 import { closeDialog, Modal } from "./modal.js";
@@ -173,9 +173,9 @@ async function named(settled: Settings): Promise<Settings> {
 /** The model that responds if the first one cannot be reached or is overloaded. */
 function Second({ settings: { second, remember }, set }: { settings: Settings; set: Set }) {
   const choose = (name: string): void => {
-    if (name === "") return set({ second: null });
-    const provider = name as Provider;
-    set({ second: { provider, apiKey: "", model: PROVIDER_TEXTS[provider].models[0] ?? "", baseUrl: "" } });
+    const provider = name as Provider | "";
+    const model = provider === "" ? "" : (PROVIDER_TEXTS[provider].models[0] ?? "");
+    set({ second: provider === "" ? null : { provider, apiKey: "", model, baseUrl: "" } });
   };
   return (
     <div class="fields second">

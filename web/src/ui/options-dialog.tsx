@@ -53,7 +53,10 @@ export function OptionsDialog() {
             value={maxMinutes}
             onInput={(value) => set({ maxMinutes: value })}
           />
-          <p class="field-note">A task that reaches a limit stops; what it did so far waits for your review. A limit of time holds from the next task on.</p>
+          <p class="field-note">
+            A task that reaches a limit stops; what it did so far waits for your review. A limit of time holds from the
+            next task on.
+          </p>
         </div>
         <div class="modal-foot">
           <button class="button" type="button" onClick={closeDialog}>
