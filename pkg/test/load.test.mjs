@@ -1,6 +1,7 @@
 // Loading: importing loads nothing, loading can be retried, and a wrong source is reported.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import fs, { readFile } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import test from "node:test";
@@ -131,4 +132,20 @@ test("every kind of source is accepted, each in a separate thread", async () => 
     assert.equal(text, "hello", kind);
     await worker.terminate();
   }
+});
+
+test("the core starts without Node's modules for HTTP and compression, which take longer to load than the core", () => {
+  const script = `
+    const before = new Set(process.moduleLoadList);
+    const { Agent } = await import(${JSON.stringify(import.meta.resolve("emend"))});
+    const agent = await Agent.create({ files: { "a.txt": "hello" } });
+    const text = (await agent.files.read("a.txt")).text;
+    agent.close();
+    const loaded = () => process.moduleLoadList.filter((name) => !before.has(name) && /undici|http|zlib/.test(name));
+    const atStart = loaded();
+    new Response();
+    console.log(JSON.stringify({ text, atStart, control: loaded().length > 0 }));
+  `;
+  const printed = execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
+  assert.deepEqual(JSON.parse(printed), { text: "hello", atStart: [], control: true });
 });

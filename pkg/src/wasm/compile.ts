@@ -30,7 +30,8 @@ export async function compileWasm(
   const given = await addressed(module, source);
   if (given instanceof WebAssembly.Module) return given;
   const loaded = typeof given === "string" || given instanceof URL ? await fetchSource(module, given) : given;
-  return loaded instanceof Response
+  // Bytes first: the first use of the name `Response` loads Node's HTTP client.
+  return !ArrayBuffer.isView(loaded) && loaded instanceof Response
     ? compileResponse(module, loaded)
     : compileBytes(module, loaded, "the given source");
 }

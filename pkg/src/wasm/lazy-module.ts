@@ -1,5 +1,6 @@
 /** Loads a wasm module once, on first use, and starts a fresh instance after a panic. */
 
+import { INSTANTIATES_AT_ONCE } from "#platform";
 import { NotInitializedError } from "../errors.js";
 import { compileWasm, type ModuleName, wrongModule } from "./compile.js";
 import { type Glue, WasmInstance } from "./instance.js";
@@ -8,6 +9,7 @@ import type { InitOptions, WasmSource } from "./types.js";
 /** The JavaScript that wasm-bindgen generates for a module, before the module is loaded. */
 export interface LoadableGlue extends Glue {
   default(input: { module_or_path: WebAssembly.Module }): Promise<unknown>;
+  initSync(input: { module: WebAssembly.Module }): unknown;
 }
 
 /** Returns the source of a module, or throws if it is unknown. */
@@ -39,9 +41,12 @@ export class LazyModule {
 
   async #load(options: InitOptions): Promise<void> {
     const module = await compileWasm(this.#name, () => options.wasm ?? (this.source as Source)());
-    await this.#glue.default({ module_or_path: module }).catch((cause: unknown) => {
+    try {
+      if (INSTANTIATES_AT_ONCE) this.#glue.initSync({ module });
+      else await this.#glue.default({ module_or_path: module });
+    } catch (cause) {
       throw wrongModule(this.#name, "the given module", cause);
-    });
+    }
     this.#instance = new WasmInstance(this.#glue);
   }
 
