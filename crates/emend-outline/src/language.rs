@@ -60,18 +60,31 @@ impl Language {
         Self::TypeScript,
     ];
 
-    pub(crate) fn grammar(self) -> tree_sitter::Language {
-        match self {
+    /// Returns the grammar; `None` if this build lacks the feature of the language.
+    pub(crate) fn grammar(self) -> Option<tree_sitter::Language> {
+        let grammar = match self {
+            #[cfg(feature = "c")]
             Self::C => tree_sitter_c::LANGUAGE,
+            #[cfg(feature = "cpp")]
             Self::Cpp => tree_sitter_cpp::LANGUAGE,
+            #[cfg(feature = "go")]
             Self::Go => tree_sitter_go::LANGUAGE,
+            #[cfg(feature = "java")]
             Self::Java => tree_sitter_java::LANGUAGE,
+            #[cfg(feature = "javascript")]
             Self::JavaScript => tree_sitter_javascript::LANGUAGE,
+            #[cfg(feature = "python")]
             Self::Python => tree_sitter_python::LANGUAGE,
+            #[cfg(feature = "rust")]
             Self::Rust => tree_sitter_rust::LANGUAGE,
+            #[cfg(feature = "tsx")]
             Self::Tsx => tree_sitter_typescript::LANGUAGE_TSX,
+            #[cfg(feature = "typescript")]
             Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
-        }
-        .into()
+            #[expect(clippy::allow_attributes, reason = "whether the arm is reachable depends on the features")]
+            #[allow(unreachable_patterns, reason = "an arm for builds without some languages")]
+            _ => return None,
+        };
+        Some(grammar.into())
     }
 }

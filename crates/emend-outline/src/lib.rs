@@ -4,7 +4,8 @@
 //! grammar of tree-sitter accepts every text: damaged parts become error nodes, and the definitions around them stay.
 //! So an outline is a help for reading. It proves nothing about the text.
 //!
-//! The crate opens no files. The grammars are parsers in C, so it is for native hosts only.
+//! The crate opens no files. For a browser it is built once for each language, as a wasm module that exports [`outline`]
+//! as plain functions.
 //!
 //! ```
 //! use emend_outline::{Limits, language_of, outline};
@@ -15,6 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod clock;
 mod kind;
 mod language;
 mod name;
@@ -22,6 +24,8 @@ mod parse;
 mod rules;
 mod symbol;
 mod walk;
+#[cfg(target_family = "wasm")]
+mod wasm;
 
 pub use kind::Kind;
 pub use language::{Language, language_of};

@@ -1,10 +1,11 @@
 //! Parses a text within limits of size and time, on a thread whose stack no text overflows.
 
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tree_sitter::{ParseOptions, ParseState, Parser, Point};
 
+use crate::clock::Clock;
 use crate::language::Language;
 use crate::symbol::Outline;
 use crate::walk;
@@ -46,8 +47,8 @@ pub enum OutlineError {
     /// The system has no memory for the thread that parses.
     #[error("the system has no memory to parse the text")]
     NoMemory,
-    /// The grammar has another format than the parser.
-    #[error("the grammar of {0:?} does not fit the parser")]
+    /// The grammar is not in this build, or has another format than the parser.
+    #[error("the grammar of {0:?} is missing or does not fit the parser")]
     Grammar(Language),
 }
 
@@ -63,7 +64,15 @@ pub fn outline(language: Language, text: &str, limits: &Limits) -> Result<Outlin
     if n_bytes > limits.bytes_max {
         return Err(OutlineError::TooLong { n_bytes, bytes_max: limits.bytes_max });
     }
-    let work = || parse(language, text, limits);
+    on_own_stack(n_bytes, || parse(language, text, limits))
+}
+
+/// Runs the work on a thread whose stack no text of this size overflows.
+#[cfg(not(target_family = "wasm"))]
+fn on_own_stack<T: Send>(
+    n_bytes: usize,
+    work: impl FnOnce() -> Result<T, OutlineError> + Send,
+) -> Result<T, OutlineError> {
     let stack = STACK_BYTES + STACK_BYTES_PER_BYTE * n_bytes;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(stack).spawn_scoped(scope, work);
@@ -71,20 +80,29 @@ pub fn outline(language: Language, text: &str, limits: &Limits) -> Result<Outlin
     })
 }
 
+/// Runs the work on the stack of the module. The host catches its overflow and drops the instance.
+#[cfg(target_family = "wasm")]
+fn on_own_stack<T>(_n_bytes: usize, work: impl FnOnce() -> Result<T, OutlineError>) -> Result<T, OutlineError> {
+    work()
+}
+
 /// Stack of the thread that parses an empty text.
+#[cfg(not(target_family = "wasm"))]
 const STACK_BYTES: usize = 1 << 20;
 
 /// Stack for each byte of the text. Tree-sitter releases and merges the states of damaged text by recursion, at most once
 /// for each token, and a call takes at most 128 bytes without optimization. The system provides a page of the stack when
 /// it is used, so the usual text takes no more memory than on any other thread.
+#[cfg(not(target_family = "wasm"))]
 const STACK_BYTES_PER_BYTE: usize = 256;
 
 fn parse(language: Language, text: &str, limits: &Limits) -> Result<Outline, OutlineError> {
     let text = with_line_feeds(text);
     let mut parser = Parser::new();
-    parser.set_language(&language.grammar()).map_err(|_| OutlineError::Grammar(language))?;
-    let start = Instant::now();
-    let has_time = || start.elapsed() < limits.time_max;
+    let grammar = language.grammar().ok_or(OutlineError::Grammar(language))?;
+    parser.set_language(&grammar).map_err(|_| OutlineError::Grammar(language))?;
+    let clock = Clock::start();
+    let has_time = || clock.elapsed() < limits.time_max;
     let mut progress = |_: &ParseState| if has_time() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let mut rest = |at: usize, _: Point| text.get(at..).unwrap_or_default();

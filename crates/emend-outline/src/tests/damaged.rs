@@ -81,7 +81,7 @@ fn limits_hold() {
 fn the_walk_ends_with_the_time() {
     let text = "fn a() {}\n".repeat(1_000);
     let mut parser = tree_sitter::Parser::new();
-    parser.set_language(&Language::Rust.grammar()).unwrap();
+    parser.set_language(&Language::Rust.grammar().unwrap()).unwrap();
     let tree = parser.parse(&text, None).unwrap();
     let n_symbols = |has_time: bool| {
         let found = walk::symbols(&tree, Language::Rust, text.as_bytes(), 5_000, || has_time);
