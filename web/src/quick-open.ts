@@ -13,6 +13,19 @@ export function rankPaths(paths: readonly string[], typed: string, max: number):
   return ranked.slice(0, max).map(({ path }) => path);
 }
 
+/** Returns the items whose names fit the typed letters, best first. Without letters, all in their order. */
+export function rankNames<Item>(items: readonly Item[], nameOf: (item: Item) => string, typed: string): readonly Item[] {
+  const letters = typed.toLowerCase().replace(/\s/g, "");
+  if (letters === "") return items;
+  const ranked = items.flatMap((item) => {
+    const name = nameOf(item).toLowerCase();
+    const score = scoreIn(name, letters);
+    return score === null ? [] : [{ item, score: score + (name.includes(letters) ? 50 : 0), length: name.length }];
+  });
+  ranked.sort((a, b) => b.score - a.score || a.length - b.length);
+  return ranked.map(({ item }) => item);
+}
+
 /** Returns how well the letters fit, or null if they do not occur. Runs and beginnings of words count most. */
 function scoreOf(path: string, letters: string): number | null {
   const name = baseName(path).toLowerCase();

@@ -7,7 +7,7 @@ const FILES = [/* the build adds them */];
 const CACHE = "emend-VERSION";
 
 /** Modules that few users need. They are kept when they are first loaded. */
-const LARGE = /shell-core/;
+const LARGE = /shell-core|outline-[a-z]+-?[^/]*\.wasm/;
 
 self.addEventListener("install", (event) => {
   event.waitUntil(

@@ -47,7 +47,7 @@ export type Dialog =
   | { readonly kind: "timeline" }
   | { readonly kind: "checkpoints"; readonly run?: number }
   | { readonly kind: "go-back"; readonly run: RunInfo; readonly text: string }
-  | { readonly kind: "find"; readonly mode: "files" | "text" }
+  | { readonly kind: "find"; readonly mode: "files" | "text" | "symbols" }
   | {
       readonly kind: "choice";
       readonly title: string;

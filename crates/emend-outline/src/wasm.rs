@@ -1,8 +1,9 @@
 //! The exports of a module that has the grammar of one language. `pkg/src/outline/module.ts` calls them.
 //!
 //! The host writes a text to [`text_start`] and calls [`outline_text`], which returns the length of the reply at
-//! [`reply_start`]. The reply is text: `ok`, `more` or the reason why there is no outline, then a line for each symbol with
-//! its depth, first line, last line, kind and name, separated by tabs. Names have neither tabs nor line ends.
+//! [`reply_start`]. The reply is text: `ok` or `more`, then a line for each symbol with
+//! its depth, first line, last line, kind and name, separated by tabs. Names have neither tabs nor line ends. Without an outline it
+//! is the code of an error and its message.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -53,7 +54,7 @@ fn written(found: Result<Outline, OutlineError>) -> String {
     let found = match found {
         Ok(found) => found,
         Err(error) => {
-            return if matches!(error, OutlineError::TooSlow { .. }) { "slow" } else { "unsupported" }.to_owned()
+            return if matches!(error, OutlineError::TooSlow { .. }) { "timeout" } else { "unsupported" }.to_owned()
                 + "\n"
                 + &error.to_string();
         }

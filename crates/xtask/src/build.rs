@@ -13,6 +13,8 @@ use crate::repo::Repo;
 use crate::settings::{Module, Settings};
 use crate::toolchain::{TARGET, WasmToolchain, rust_flags};
 
+mod outline;
+
 /// Builds the wasm modules, the npm package and the page.
 pub(crate) fn all(repo: &Repo) -> Result<()> {
     modules(repo)?;
@@ -24,7 +26,10 @@ pub(crate) fn all(repo: &Repo) -> Result<()> {
 pub(crate) fn some(repo: &Repo, names: &[String]) -> Result<()> {
     let settings = Settings::read(repo)?;
     for name in names {
-        module(repo, settings.module(name)?)?;
+        match name.as_str() {
+            "outline" => outline::build(repo, &settings.outline).map(drop)?,
+            name => module(repo, settings.module(name)?).map(drop)?,
+        }
     }
     package(repo)
 }
@@ -63,6 +68,8 @@ pub(crate) struct Modules {
     pub(crate) regex: Built,
     pub(crate) shell: Built,
     pub(crate) service: Built,
+    /// The modules of outlines, with their languages.
+    pub(crate) outlines: Vec<(String, PathBuf)>,
 }
 
 /// Builds every wasm module.
@@ -70,16 +77,19 @@ pub(crate) struct Modules {
 /// Modules with the same target features share a build directory and are built in turn. The two groups are built side
 /// by side, because linking, which takes half of the time, uses one core.
 pub(crate) fn modules(repo: &Repo) -> Result<Modules> {
-    let Settings { core, edit, llm, offline, regex, shell, service, .. } = Settings::read(repo)?;
+    let Settings { core, edit, llm, offline, regex, shell, service, outline, .. } = Settings::read(repo)?;
     let with_vectors =
         || Ok((module(repo, &core)?, module(repo, &edit)?, module(repo, &regex)?, module(repo, &service)?));
-    let plain = || Ok((module(repo, &llm)?, module(repo, &offline)?, module(repo, &shell)?));
+    let plain = || {
+        let (llm, offline, shell) = (module(repo, &llm)?, module(repo, &offline)?, module(repo, &shell)?);
+        Ok((llm, offline, shell, outline::build(repo, &outline)?))
+    };
     let (with_vectors, plain): (Result<_>, Result<_>) = thread::scope(|scope| {
         let plain = spawn_labelled(scope, plain);
         (with_vectors(), join(plain))
     });
-    let ((core, edit, regex, service), (llm, offline, shell)) = (with_vectors?, plain?);
-    Ok(Modules { core, edit, llm, offline, regex, shell, service })
+    let ((core, edit, regex, service), (llm, offline, shell, outlines)) = (with_vectors?, plain?);
+    Ok(Modules { core, edit, llm, offline, regex, shell, service, outlines })
 }
 
 /// Builds the module with the agent.

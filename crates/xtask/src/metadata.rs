@@ -24,6 +24,8 @@ pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) license: Option<String>,
+    /// Path of its Cargo.toml.
+    pub(crate) manifest_path: std::path::PathBuf,
     /// The `[package.metadata]` table.
     #[serde(default)]
     pub(crate) metadata: serde_json::Value,

@@ -18,6 +18,7 @@ pub(crate) struct Settings {
     pub(crate) regex: Module,
     pub(crate) shell: Module,
     pub(crate) service: Module,
+    pub(crate) outline: Outlines,
     pub(crate) size: Sizes,
 }
 
@@ -43,6 +44,19 @@ pub(crate) struct Module {
     /// Whether similar functions are put next to each other after everything else.
     #[serde(default)]
     pub(crate) similar_functions_together: bool,
+}
+
+/// The modules of outlines: one for each language, without the glue of wasm-bindgen.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Outlines {
+    pub(crate) package: String,
+    /// The languages, which are features of the package, with the budgets of their modules.
+    pub(crate) languages: BTreeMap<String, Budget>,
+    pub(crate) stack_bytes: u64,
+    pub(crate) profile: String,
+    pub(crate) out_dir: String,
+    pub(crate) wasm_opt: Vec<String>,
 }
 
 /// The size budgets, one for each file that a page loads.

@@ -246,6 +246,7 @@ function onKey(event: KeyboardEvent): void {
   if (command && key === "s") void save();
   else if (command && key === "p" && !event.shiftKey) dialog.value = { kind: "find", mode: "files" };
   else if (command && key === "f" && event.shiftKey) dialog.value = { kind: "find", mode: "text" };
+  else if (command && key === "o" && event.shiftKey) dialog.value = { kind: "find", mode: "symbols" };
   else if (command && "zy".includes(event.key.toLowerCase()) && !takesText(event.target)) {
     void (event.shiftKey || event.key.toLowerCase() === "y" ? redo() : undo());
   } else if (event.key === "F6") nextPane(event.shiftKey ? -1 : 1);

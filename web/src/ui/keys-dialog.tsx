@@ -51,6 +51,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["Ctrl+S", "Save all accepted text"],
       ["Ctrl+P", "Open a file by a part of its name"],
       ["Ctrl+Shift+F", "Find a text in all files"],
+      ["Ctrl+Shift+O", "Go to a symbol of the open file"],
       ["F6, Shift+F6", "Next, previous part of the page"],
       ["Alt+R", "Switch between review and editor"],
     ],

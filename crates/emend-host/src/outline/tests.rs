@@ -163,3 +163,15 @@ fn the_page_of_tools_has_the_effect_and_the_limit() {
     let row = format!("| outline | {effect:?} | {concurrent} | {interruptible} | {limits} |");
     assert!(page.contains(&row), "{row}");
 }
+
+/// A test of the package compares its tool with the same file.
+#[test]
+fn the_tool_of_the_package_has_the_same_definition() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pkg/test/outline-tool.json");
+    let of_package: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let definition = Outline.definition();
+    let expected = json!({
+        "name": definition.name, "description": definition.description, "parameters": definition.parameters,
+    });
+    assert_eq!(of_package, expected);
+}

@@ -343,6 +343,49 @@ fn the_ending_of_a_name_is_its_language() {
     check("", None);
 }
 
+/// The package chooses the module of a grammar by a table of its own.
+#[test]
+fn the_package_has_the_same_endings() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pkg/src/outline/languages.ts");
+    let script = std::fs::read_to_string(path).unwrap();
+    let (_, table) = script.split_once("= {\n").unwrap();
+    let (table, _) = table.split_once("\n};").unwrap();
+    let mut n_endings = 0;
+    for line in table.lines() {
+        let (language, endings) = line.trim().split_once(": ").unwrap();
+        for ending in endings.split('"').skip(1).step_by(2) {
+            let known = language_of(&format!("a.{ending}")).map(|known| format!("{known:?}").to_lowercase());
+            assert_eq!(known.as_deref(), Some(language), "{ending}");
+            n_endings += 1;
+        }
+    }
+    let rust = include_str!("../language.rs");
+    let (_, arms) = rust.split_once("Some(match").unwrap();
+    let (arms, _) = arms.split_once("_ => return None").unwrap();
+    assert_eq!(n_endings, arms.lines().filter(|line| line.contains("=>")).map(|line| line.matches('"').count() / 2).sum());
+}
+
+/// The package compares the outlines of its modules with the same file.
+#[test]
+fn outlines_of_whole_and_damaged_texts_are_the_recorded_ones() {
+    let samples: Vec<Sample> = serde_json::from_str(include_str!("samples.json")).unwrap();
+    for sample in &samples {
+        let language = language_of(&sample.path).unwrap();
+        assert_eq!(lines(language, &sample.text), sample.outline, "{}: {}", sample.path, sample.text);
+    }
+    for language in Language::ALL {
+        let n_samples = samples.iter().filter(|sample| language_of(&sample.path) == Some(language)).count();
+        assert!(n_samples >= 4, "{language:?}: {n_samples}");
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Sample {
+    path: String,
+    text: String,
+    outline: Vec<String>,
+}
+
 #[test]
 fn lines_end_as_in_the_rest_of_the_project() {
     for (name, end) in [("LF", "\n"), ("CRLF", "\r\n"), ("CR", "\r")] {

@@ -5,6 +5,7 @@
 
 mod absurd;
 pub(crate) mod browser;
+pub(crate) mod clang;
 mod debian;
 mod firefox;
 pub(crate) mod llama;
@@ -75,9 +76,10 @@ pub(crate) fn set_up_tools(repo: &Repo) -> Result<()> {
     thread::scope(|scope| {
         let mut threads = vec![spawn_labelled(scope, || part("wasm-bindgen", || wasm_bindgen(repo)))];
         threads.push(spawn_labelled(scope, || {
-            // Both may call apt-get, which allows one caller at a time.
+            // All of these may call apt-get, which allows one caller at a time.
             part("wasm32 standard library", || wasm_std::set_up(repo));
             part("browser", || browser::set_up(repo));
+            part("clang", || clang::set_up(repo));
         }));
         threads.push(spawn_labelled(scope, || {
             for package in &packages {

@@ -12,7 +12,7 @@ use crate::repo::Repo;
 use crate::settings::{Budget, Settings};
 
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
-    let sizes = Settings::read(context.repo)?.size;
+    let Settings { size: sizes, outline, .. } = Settings::read(context.repo)?;
     let modules = context.modules()?;
     let core = check(context.repo, &modules.core, ("core", sizes.core), ("glue", sizes.glue))?;
     let edit = check(context.repo, &modules.edit, ("edit", sizes.edit), ("edit-glue", sizes.edit_glue))?;
@@ -23,7 +23,15 @@ pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let shell = check(context.repo, &modules.shell, ("shell", sizes.shell), ("shell-glue", sizes.shell_glue))?;
     let service =
         check(context.repo, &modules.service, ("service", sizes.service), ("service-glue", sizes.service_glue))?;
-    Ok(core + edit + llm + offline + regex + shell + service)
+    let mut counts = core + edit + llm + offline + regex + shell + service;
+    for (language, wasm) in &modules.outlines {
+        let budget = outline.languages.get(language).copied().with_context(|| language.clone())?;
+        let name = format!("outline.languages.{language}");
+        let found = Inspection::of(context.repo, wasm)?;
+        let problems = [foreign_imports(&found.import_modules, "emend"), over_budget(&name, budget, found.brotli)];
+        counts = counts + counted(&problems);
+    }
+    Ok(counts)
 }
 
 /// Checks one module and its glue, each given with the name of its budget.
@@ -34,16 +42,20 @@ fn check(repo: &Repo, built: &Built, of_wasm: (&str, Budget), of_glue: (&str, Bu
     let problems = [
         foreign_imports(&wasm.import_modules, &glue_module),
         code_from_text(&built.glue)?,
-        over_budget(of_wasm, wasm.brotli),
-        over_budget(of_glue, glue.brotli),
+        over_budget(&format!("size.{}", of_wasm.0), of_wasm.1, wasm.brotli),
+        over_budget(&format!("size.{}", of_glue.0), of_glue.1, glue.brotli),
     ];
-    Ok(problems.iter().fold(Counts::default(), |sum, problem| match problem {
+    Ok(counted(&problems))
+}
+
+fn counted(problems: &[Option<String>]) -> Counts {
+    problems.iter().fold(Counts::default(), |sum, problem| match problem {
         None => sum + Counts::passed(1),
         Some(problem) => {
             say!("{problem}");
             sum + Counts::failed(1)
         }
-    }))
+    })
 }
 
 /// Reports imports from other modules ("env", "wasi…"): code that calls a host without the bindings.
@@ -59,9 +71,9 @@ fn code_from_text(glue: &Path) -> Result<Option<String>> {
     Ok(found.map(|call| format!("the glue calls {call}…), which a strict page forbids")))
 }
 
-fn over_budget((name, budget): (&str, Budget), bytes: u64) -> Option<String> {
+fn over_budget(name: &str, budget: Budget, bytes: u64) -> Option<String> {
     say!("{name}: {bytes} bytes with brotli, {} allowed", budget.at_most);
-    budget.objection(bytes).map(|objection| format!("size of {name}: {objection} (wasm-pack.toml, [size.{name}])"))
+    budget.objection(bytes).map(|objection| format!("{name} in wasm-pack.toml: {objection}"))
 }
 
 #[cfg(test)]
