@@ -3,7 +3,7 @@
  *
  * Files and hunks are not part of it: the page reads them from the engine when an event reports a change.
  */
-import type { AgentEvent, Failure, Usage } from "./engine.js";
+import type { AgentEvent, Failure, Picture, Usage } from "./engine.js";
 import { plural } from "./hunk-text.js";
 
 /** One item of the transcript. Its `id` is stable while the item grows. */
@@ -44,6 +44,7 @@ export interface UserEntry {
   readonly kind: "user";
   readonly id: string;
   readonly text: string;
+  readonly pictures?: readonly Picture[];
   /** Whether the message joined a run, instead of starting one. */
   readonly steering: boolean;
 }
@@ -122,15 +123,18 @@ export const EMPTY_CHAT: ChatState = { entries: [], waiting: [], offline: false,
 /** The state of a subagent, whose task is not a message in it. */
 const WORKING: ChatState = { ...EMPTY_CHAT, running: true };
 
-/** Returns the state after `event`. Kinds of events that are not shown do not change the state. */
-export function reduce(state: ChatState, event: AgentEvent): ChatState {
+/**
+ * Returns the state after `event`. Kinds of events that are not shown do not change the state. `pictures` are those of the
+ * message, if the event is one.
+ */
+export function reduce(state: ChatState, event: AgentEvent, pictures: readonly Picture[] = []): ChatState {
   // Cursors restart with each session, and a change of the model starts a session.
   const id = `${event.sessionId}-${event.cursor}`;
   switch (event.kind) {
     case "SESSION_START":
       return { ...state, offline: event.data.offline };
     case "USER_INPUT": {
-      const entry: UserEntry = { kind: "user", id, text: event.data.content, steering: false };
+      const entry: UserEntry = { kind: "user", id, text: event.data.content, pictures, steering: false };
       return { ...state, entries: [...state.entries, entry], running: true, activity: "Thinking…" };
     }
     case "STEERING_INJECTED": {

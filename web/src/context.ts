@@ -1,7 +1,8 @@
 /**
- * The additions of the user to a message: selected lines, and comments on changed lines. It becomes a part of the message's text,
- * so that the user and the model read the same.
+ * The additions of the user to a message: selected lines, comments on changed lines, and pictures. Lines and comments become a
+ * part of the message's text, so that the user and the model read the same.
  */
+import type { Picture } from "./core/protocol.js";
 
 export interface Selection {
   readonly kind: "selection";
@@ -25,15 +26,21 @@ export interface Comment {
   readonly note: string;
 }
 
-export type Addition = Selection | Comment;
+export type Addition = Selection | Comment | Picture;
+
+/** Returns the pictures among additions. */
+export function picturesIn(additions: readonly Addition[]): readonly Picture[] {
+  return additions.filter((each) => each.kind === "picture");
+}
 
 /** Returns the message with its additions. */
 export function composed(text: string, additions: readonly Addition[]): string {
-  const parts = additions.map((each) =>
-    each.kind === "selection"
+  const parts = additions.flatMap((each) => {
+    if (each.kind === "picture") return [];
+    return each.kind === "selection"
       ? `In ${each.path}, ${linesName(each)}:\n${fenced(each.text)}`
-      : `About ${each.path}, line ${each.line}:\n${quoted(each.text)}\n${each.note}`,
-  );
+      : `About ${each.path}, line ${each.line}:\n${quoted(each.text)}\n${each.note}`;
+  });
   return [...(text.trim() === "" ? [] : [text]), ...parts].join("\n\n");
 }
 

@@ -28,6 +28,7 @@ export type {
   Failure,
   Link,
   PastFile,
+  Picture,
   ProjectInfo,
   PutBack,
   Reading,
@@ -126,7 +127,8 @@ type Common =
   | "warm"
   | "keepRecording"
   | "unzip"
-  | "cost";
+  | "cost"
+  | "takesPictures";
 
 /** The engine of one project. Its operations are those of the worker. */
 export type Engine = Omit<CoreApi, Common>;

@@ -14,7 +14,11 @@ export function rankPaths(paths: readonly string[], typed: string, max: number):
 }
 
 /** Returns the items whose names fit the typed letters, best first. Without letters, all in their order. */
-export function rankNames<Item>(items: readonly Item[], nameOf: (item: Item) => string, typed: string): readonly Item[] {
+export function rankNames<Item>(
+  items: readonly Item[],
+  nameOf: (item: Item) => string,
+  typed: string,
+): readonly Item[] {
   const letters = typed.toLowerCase().replace(/\s/g, "");
   if (letters === "") return items;
   const ranked = items.flatMap((item) => {

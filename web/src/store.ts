@@ -15,6 +15,7 @@ import {
   type Engine,
   type FileInfo,
   type Link,
+  type Picture,
   type ProjectInfo,
   type Review,
   type ReviewFile,
@@ -77,6 +78,7 @@ export interface Queued {
   /** A server's messages have texts as ids. */
   readonly id: number | string;
   readonly text: string;
+  readonly pictures?: readonly Picture[];
 }
 
 /** A short message about the last action, with Undo if it can be undone. */
@@ -114,8 +116,8 @@ export const hasProject = signal(false);
 export const runs = signal<readonly RunInfo[]>([]);
 /** Why no project could be opened at all, or null. */
 export const startProblem = signal<string | null>(null);
-/** Whether the user drags files over the page. */
-export const dropping = signal(false);
+/** The place of the page over which the user drags files. */
+export const dropping = signal<"page" | "box" | null>(null);
 export const files = signal<readonly FileInfo[]>([]);
 /** Whether a server has files that `files` lacks. */
 export const moreFiles = signal(false);

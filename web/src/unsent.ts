@@ -1,14 +1,15 @@
-/** Keeps the message that is being written, its selected lines and comments, and the queued ones, over a reload of the tab. */
+/** Keeps the message that is being written, its additions, and the queued ones, over a reload of the tab. */
 import { effect } from "@preact/signals";
 import { requeue } from "./actions/run.js";
 import type { Addition } from "./context.js";
-import { additions, draft, project, queue } from "./store.js";
+import { additions, draft, project, type Queued, queue } from "./store.js";
 
 const KEY = "emend.unsent";
 
 interface Unsent {
   readonly draft: string;
-  readonly queue: readonly string[];
+  /** A message was a text before there were pictures. */
+  readonly queue: readonly (string | Pick<Queued, "text" | "pictures">)[];
   readonly additions?: readonly Addition[];
 }
 
@@ -28,13 +29,13 @@ export async function keepUnsent(opened: Promise<void>): Promise<void> {
   if (before) {
     if (draft.value === "") draft.value = before.draft;
     if (additions.value.length === 0) additions.value = before.additions ?? [];
-    requeue(before.queue);
+    requeue(before.queue.map((each) => (typeof each === "string" ? { text: each } : each)));
   }
   effect(() => {
     const unsent: Unsent = {
       draft: draft.value,
       // A server keeps its own.
-      queue: project.value.remote ? [] : queue.value.map((each) => each.text),
+      queue: project.value.remote ? [] : queue.value,
       additions: additions.value,
     };
     try {

@@ -34,7 +34,7 @@ async function stoppedAfter(ops: readonly Op[]): Promise<string> {
   let seen = "";
   let isStopped = false;
   const core = {
-    run: async (_: string, reached: (at: number, chars: number) => Promise<void>) => {
+    run: async (_: string, _pictures: readonly string[], reached: (at: number, chars: number) => Promise<void>) => {
       await reached(0, 0);
       for (const [at, chars, text] of [
         [1, 0, "-"],

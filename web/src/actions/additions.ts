@@ -5,7 +5,7 @@ import { baseName } from "../tree.js";
 
 /** Returns an id that no addition has, also none that was kept over a reload. */
 function newNumber(): number {
-  return 1 + Math.max(0, ...additions.value.map((each) => each.id));
+  return 1 + Math.max(0, ...additions.value.map(({ id }) => (typeof id === "number" ? id : 0)));
 }
 
 /** Adds the lines that are selected in the editor, and goes to the message box. */

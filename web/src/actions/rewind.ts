@@ -23,7 +23,7 @@ import { baseName } from "../tree.js";
 import { openChat } from "./conversations.js";
 import { closeTab } from "./edit.js";
 import { refresh } from "./refresh.js";
-import { readRuns } from "./run.js";
+import { addPicturesBack, readRuns } from "./run.js";
 
 /** Returns the files that a task, later ones or the user since then changed, with their texts before it. */
 export async function pastFiles(run: RunInfo): Promise<readonly PastFile[]> {
@@ -174,7 +174,10 @@ export async function goBack(run: RunInfo, extent: Extent, way: Way): Promise<vo
       }
       await backInFiles();
     }
-    if (extent.conversation) draft.value = draft.value.trim() === "" ? run.text : `${run.text}\n${draft.value}`;
+    if (extent.conversation) {
+      draft.value = draft.value.trim() === "" ? run.text : `${run.text}\n${draft.value}`;
+      addPicturesBack(run.pictures);
+    }
     await refresh();
     await readRuns();
     await closeMissing();

@@ -12,7 +12,7 @@ import {
   withModels,
   withoutWaiting,
 } from "../chat-state.js";
-import { composed } from "../context.js";
+import { composed, picturesIn } from "../context.js";
 import {
   type AgentEvent,
   type Answer,
@@ -20,6 +20,7 @@ import {
   type Engine,
   type EventBatch,
   listenToEvents,
+  type Picture,
   shared,
 } from "../engine.js";
 import { plural } from "../hunk-text.js";
@@ -69,7 +70,8 @@ let nextNotice = 0;
 export async function send(typed: string): Promise<void> {
   if (opening.value !== null && !(await isOpened(typed))) return;
   const text = composed(typed, additions.value);
-  if (text.trim() === "") return;
+  const pictures = picturesIn(additions.value);
+  if (!(await mayGo(text, chat.value.running))) return;
   if (engineOrNull() === null) {
     notify("Emend has not started, so the message was not sent.", { level: "error" });
     return;
@@ -79,7 +81,33 @@ export async function send(typed: string): Promise<void> {
     additions.value = [];
   });
   if (chat.value.running) steer(text);
-  else await run(text);
+  else await run(text, pictures);
+}
+
+/** Adds pictures to the message: these files, or without them those that the user chooses. */
+export function addFiles(list?: FileList): void {
+  // A browser clears the list when the event ends.
+  const given = list && [...list];
+  const add = async (): Promise<void> => (await import("./pictures.js")).addPictures(given);
+  add().catch(showError);
+}
+
+/** Whether a message is more than blanks, and its pictures can go with it: with the present task, or with one of its own. */
+async function mayGo(
+  text: string,
+  isSteering = false,
+  pictures: readonly Picture[] = picturesIn(additions.value),
+): Promise<boolean> {
+  const [added, written] = [additions.value, draft.value];
+  if (pictures.length === 0) return text.trim() !== "";
+  try {
+    const isAllowed = await (await import("./pictures.js")).mayGo(text, isSteering);
+    // The user may have sent or changed the message meanwhile.
+    return isAllowed && additions.value === added && draft.value === written;
+  } catch (error) {
+    showError(error);
+    return false;
+  }
 }
 
 /**
@@ -121,11 +149,12 @@ let nextQueued = 0;
 /** Adds the message to the tasks that follow the present one. A server has a list of them for all its clients. */
 export async function enqueue(typed: string): Promise<void> {
   const text = composed(typed, additions.value);
-  if (text.trim() === "") return;
+  const pictures = picturesIn(additions.value);
+  if (!(await mayGo(text))) return;
   batch(() => {
     draft.value = "";
     additions.value = [];
-    if (!project.value.remote) queue.value = [...queue.value, { id: ++nextQueued, text }];
+    if (!project.value.remote) queue.value = [...queue.value, { id: ++nextQueued, text, pictures }];
   });
   if (project.value.remote && !(await onServer((engine) => engine.queueMessage(text)))) return takeBackMessage(text);
   spoken.value = `Queued. ${plural(queue.value.length, "message")} waiting.`;
@@ -144,26 +173,33 @@ async function onServer(change: (engine: Engine) => Promise<void>): Promise<bool
 }
 
 /** Adds messages that waited before a reload of the page. */
-export function requeue(texts: readonly string[]): void {
-  queue.value = [...texts.map((text) => ({ id: ++nextQueued, text })), ...queue.value];
+export function requeue(messages: readonly Omit<Queued, "id">[]): void {
+  queue.value = [...messages.map((each) => ({ ...each, id: ++nextQueued })), ...queue.value];
 }
 
-/** Takes a message out of the queue and returns its text; "" if a server has sent it already. */
-async function dequeue(id: Queued["id"]): Promise<string> {
-  const text = queue.value.find((each) => each.id === id)?.text ?? "";
-  if (typeof id === "string" && !(await onServer((engine) => engine.withdrawMessage(id)))) return "";
+/** Takes a message out of the queue and returns it; undefined if a server has sent it already. */
+async function dequeue(id: Queued["id"]): Promise<Queued | undefined> {
+  const found = queue.value.find((each) => each.id === id);
+  if (typeof id === "string" && !(await onServer((engine) => engine.withdrawMessage(id)))) return undefined;
   queue.value = queue.value.filter((each) => each.id !== id);
-  return text;
+  return found;
 }
 
 export async function withdrawQueued(id: Queued["id"]): Promise<void> {
-  if ((await dequeue(id)) !== "") spoken.value = "Withdrawn.";
+  if (await dequeue(id)) spoken.value = "Withdrawn.";
 }
 
 /** Returns a queued message to the message box. */
 export async function editQueued(id: Queued["id"]): Promise<void> {
-  const text = await dequeue(id);
-  if (text !== "") addToDraft(text);
+  const found = await dequeue(id);
+  if (!found) return;
+  addToDraft(found.text);
+  addPicturesBack(found.pictures);
+}
+
+/** Returns pictures to the message box. */
+export function addPicturesBack(pictures: readonly Picture[] = []): void {
+  additions.value = [...additions.value.filter((each) => !pictures.some(({ id }) => id === each.id)), ...pictures];
 }
 
 /** Adds a text to the message box. */
@@ -177,9 +213,11 @@ export async function sendQueued(id: Queued["id"]): Promise<void> {
     await onServer((engine) => engine.sendMessage(id));
     return;
   }
-  const text = await dequeue(id);
+  const { text = "", pictures = [] } = queue.value.find((each) => each.id === id) ?? {};
+  if (!(await mayGo(text, chat.value.running, pictures))) return;
+  if (!(await dequeue(id))) return;
   if (chat.value.running) steer(text);
-  else await run(text);
+  else await run(text, pictures);
 }
 
 /** Decides on a call that waits for the user. */
@@ -228,9 +266,10 @@ function steer(text: string): void {
 }
 
 /** Returns a message that the model did not receive to the message box. */
-function takeBackMessage(text: string): void {
+function takeBackMessage(text: string, pictures: readonly Picture[] = []): void {
   chat.value = withoutWaiting(chat.value, text);
   draft.value = draft.value === "" ? text : `${text}\n${draft.value}`;
+  addPicturesBack(pictures);
 }
 
 function messageCount(): number {
@@ -238,7 +277,7 @@ function messageCount(): number {
 }
 
 /** Follows a run to its end. */
-async function run(text: string): Promise<void> {
+async function run(text: string, pictures: readonly Picture[] = []): Promise<void> {
   // Set before the first event, so that two quick clicks do not start two runs.
   chat.value = { ...chat.value, running: true, activity: "Thinking…" };
   runTimes.value = { began: Date.now(), lastEvent: Date.now() };
@@ -250,13 +289,16 @@ async function run(text: string): Promise<void> {
   try {
     await editor.flush();
     active = engine;
-    await engine.run(text);
+    await engine.run(
+      text,
+      pictures.map(({ id }) => id),
+    );
   } catch (error) {
     const failure = describe(error);
     const expected = failure.code === "aborted" || !isCurrent();
     if (!expected) chat.value = addNotice(chat.value, `n${++nextNotice}`, "error", failure);
     // A task that was refused is not in the conversation.
-    if (isCurrent() && messageCount() === sent) takeBackMessage(text);
+    if (isCurrent() && messageCount() === sent) takeBackMessage(text, pictures);
   }
   if (!isCurrent()) return;
   active = null;
@@ -275,7 +317,7 @@ async function run(text: string): Promise<void> {
 
 /** Shows events of the engine. The end of a run appears last, when the page shows everything that the run changed. */
 async function receiveBatch(received: EventBatch): Promise<void> {
-  const { events, lease, link, conversation: index, offline, replayed, branched, anew } = received;
+  const { events, lease, link, conversation: index, offline, replayed, branched, anew, pictures } = received;
   if (branched) addBranch(index, branched.from, branched.tasks);
   showChat(index);
   recordEvents(index, events);
@@ -286,7 +328,7 @@ async function receiveBatch(received: EventBatch): Promise<void> {
   const now = isEnd ? events.slice(0, -1) : events;
   batch(() => {
     let state = anew ? { ...EMPTY_CHAT, waiting: chat.value.waiting } : chat.value;
-    for (const event of now) state = reduce({ ...state, offline }, event);
+    for (const event of now) state = reduce({ ...state, offline }, event, pictures);
     chat.value = state;
     // A server can have a run that was started elsewhere. It takes messages of this page, too.
     if (project.value.remote) active = state.running ? engineOrNull() : null;

@@ -1,24 +1,12 @@
 /**
- * Saves accepted text: into the folder, or as a download.
+ * Saves accepted text: into the folder, or as a download. `download.ts` has the other downloads.
  *
  * Only accepted text and the user's own lines are saved. Pending edits never reach the disk.
  */
 import { describe } from "../engine.js";
 import { allowWriting, download, readBack, writeBack } from "../folder.js";
 import { plural } from "../hunk-text.js";
-import {
-  choose,
-  currentEngine,
-  editor,
-  files,
-  notify,
-  project,
-  review,
-  showError,
-  totals,
-  unsaved,
-  waiting,
-} from "../store.js";
+import { choose, currentEngine, editor, files, notify, project, showError, totals, unsaved } from "../store.js";
 import { baseName } from "../tree.js";
 import { settleForSaving } from "./kept.js";
 import { refresh } from "./refresh.js";
@@ -115,7 +103,7 @@ function pendingIn(path: string): number {
   return files.value.find((file) => file.path === path)?.pendingHunks ?? 0;
 }
 
-function pendingNote(count: number): string {
+export function pendingNote(count: number): string {
   return `${plural(count, "change")} still to review ${count === 1 ? "is" : "are"} not saved.`;
 }
 
@@ -195,54 +183,4 @@ async function saveAsDownload(paths: readonly string[], counts = true): Promise<
   if (counts) for (const [path, text] of saved) await currentEngine().noteSaved(path, text);
   const removed = saved.flatMap(([path, text]) => (text === null ? [path] : []));
   return { written: texts.map(([path]) => path), left: [], isGone: false, removed, failed: null };
-}
-
-/** Downloads the unified diff of all pending changes. */
-export async function downloadPatch(): Promise<void> {
-  try {
-    const name = `${project.value.name || "emend"}-revision-${review.value.revision}.patch`;
-    const patch = project.value.remote ? await patchOfServer() : await currentEngine().diff();
-    download(name, new Blob([patch], { type: "text/x-diff" }));
-  } catch (error) {
-    showError(error);
-  }
-}
-
-/** Returns the patch from the texts on a server's disk to those with all pending changes. */
-async function patchOfServer(): Promise<string> {
-  const { patchOf } = await import("../patch.js");
-  const engine = currentEngine();
-  const changed = waiting.value.map(async ({ path }) => {
-    const [before, after] = await Promise.all([engine.readDisk(path), engine.read(path)]);
-    return { path, before, after };
-  });
-  return patchOf(await Promise.all(changed));
-}
-
-/** Downloads all files as an archive: the accepted text, or with `pending` the visible text. */
-export async function downloadAll(pending: boolean): Promise<void> {
-  try {
-    await editor.flush();
-    await refresh();
-    // The archive without pending changes must not have words of the assistant that are in the user's lines.
-    if (!pending && !(await settleForSaving())) return;
-    const archive = (await currentEngine().zipAll(pending)) as Uint8Array<ArrayBuffer>;
-    download(`${project.value.name || "emend"}.zip`, new Blob([archive], { type: "application/zip" }));
-    const left = totals.value.changes;
-    notify(`Downloaded ${plural(files.value.length, "file")}.${left > 0 && !pending ? ` ${pendingNote(left)}` : ""}`);
-  } catch (error) {
-    showError(error);
-  }
-}
-
-/** Downloads the project with all operations and responses of models, to be opened again here or sent with a report. */
-export async function downloadRecording(): Promise<void> {
-  try {
-    await editor.flush();
-    const text = await currentEngine().recording();
-    download(`${project.value.name || "emend"}.emend.jsonl`, new Blob([text], { type: "application/x-ndjson" }));
-    notify("Downloaded the recording. It has your files and the conversation, and no key.");
-  } catch (error) {
-    showError(error);
-  }
 }

@@ -22,6 +22,7 @@ import type { Answering } from "./answering.js";
 import { Approvals } from "./approvals.js";
 import {
   type Decision,
+  fromBase64,
   Journal,
   listKept,
   loadKept,
@@ -31,7 +32,7 @@ import {
   removeKept,
 } from "./journal.js";
 import { ASK_FOR_COMMANDS, choiceOf, limitsOf, modelOf, settingsOf } from "./model-options.js";
-import { costOf } from "./prices.js";
+import { costOf, takesPictures } from "./prices.js";
 import type {
   Contents,
   CoreApi,
@@ -40,6 +41,7 @@ import type {
   ModelChoice,
   OfServer,
   PastFile,
+  Picture,
   ProjectInfo,
   PutBack,
   Restored,
@@ -124,6 +126,10 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   #id = "";
   #runs = new RunList();
   #texts = new TextHistory(() => null);
+  /** The pictures that can go with messages, and their bytes in base64. */
+  readonly #pictures = new Map<string, readonly [picture: Picture, data: string]>();
+  /** The pictures of the present run's message. */
+  #sentPictures: readonly Picture[] = [];
   readonly #titles = new Map<number, string>();
   #behind: Held[] = [];
   #ahead: Held[] = [];
@@ -251,6 +257,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     });
     this.#written.clear();
     this.#titles.clear();
+    this.#pictures.clear();
     this.#review.reset();
     this.#steps = { done: [], undone: [] };
     [this.#run, this.#abort, this.#at] = [null, null, 0];
@@ -642,18 +649,40 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     this.#engine.setModel(modelOf(settingsOf(choice), this.#answering));
   }
 
+  readonly takesPictures = takesPictures;
+
+  async addPicture(file: File): Promise<Picture> {
+    const { readPicture } = await import("./pictures.js");
+    const { picture, data } = await readPicture(file);
+    this.keepPicture(picture, data);
+    return picture;
+  }
+
+  keepPicture(picture: Picture, data: string): void {
+    this.#note({ op: "picture", picture, data });
+    this.#pictures.set(picture.id, [picture, data]);
+  }
+
   async run(
     text: string,
+    pictures: readonly string[] = [],
     reached: (at: number, chars: number) => Promise<void> = async () => undefined,
     time = Date.now(),
   ): Promise<void> {
-    this.#note({ op: "run", text, time });
+    const sent = pictures.map((id) => {
+      const found = this.#pictures.get(id);
+      if (!found) throw new Error("a picture is not in this browser any more; remove it and add it again");
+      return found;
+    });
+    this.#sentPictures = sent.map(([picture]) => picture);
+    this.#note({ op: "run", text, time, ...(pictures.length > 0 && { pictures }) });
     this.#askedBefore = this.#recorder.asked;
     const abort = new AbortController();
     const agent = this.#engine;
-    const run = agent.run(text, { signal: abort.signal });
+    const images = sent.map(([{ name, mediaType }, data]) => ({ name, mediaType, data: fromBase64(data) }));
+    const run = agent.run(text, { signal: abort.signal, ...(images.length > 0 && { images }) });
     const hunks = agent.review().files.flatMap((file) => file.hunks.map((hunk) => hunk.id));
-    const record = this.#runs.begin(text, this.#conversation, hunks, time);
+    const record = this.#runs.begin(text, this.#sentPictures, this.#conversation, hunks, time);
     [this.#run, this.#abort, this.#at, this.#chars, this.#progress] = [run, abort, 0, 0, 0];
     [this.#spent, this.#told, this.#hasSwitched, this.#limit] = [[], [], false, null];
     let failed = false;
@@ -735,6 +764,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
       model: this.#modelName,
       ...(this.#spent.length > 0 && { spent: this.#spent }),
       replayed: this.#replaying,
+      ...(events.some(({ kind }) => kind === "USER_INPUT") && { pictures: this.#sentPictures }),
     };
   }
 

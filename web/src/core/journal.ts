@@ -7,7 +7,7 @@
 import { indexedDbStore, type SessionStore } from "emend";
 import { openProjects } from "../locks.js";
 import type { Options } from "../settings.js";
-import type { Contents, GoingBack, ModelChoice, ProjectInfo, PutBack, Step, WrittenById } from "./protocol.js";
+import type { Contents, GoingBack, ModelChoice, Picture, ProjectInfo, PutBack, Step, WrittenById } from "./protocol.js";
 import type { ResponsePart } from "./recorder.js";
 
 /**
@@ -52,7 +52,10 @@ export type Op = { readonly at: number; readonly chars?: number } & (
   | { readonly op: "converse"; readonly index: number }
   | { readonly op: "title"; readonly index: number; readonly title: string }
   | { readonly op: "model"; readonly model: ModelChoice }
-  | { readonly op: "run"; readonly text: string; readonly time?: number }
+  /** `pictures` has the ids of those that go with the message. */
+  | { readonly op: "run"; readonly text: string; readonly time?: number; readonly pictures?: readonly string[] }
+  /** `data` has the bytes in base64. */
+  | { readonly op: "picture"; readonly picture: Picture; readonly data: string }
   /** `asked` is the number of requests of the run so far: the model gets the message with the next one. */
   | { readonly op: "steer"; readonly text: string; readonly asked?: number }
   | { readonly op: "end"; readonly failed: boolean }
@@ -269,6 +272,6 @@ function toBase64(bytes: Uint8Array): string {
   return btoa(text);
 }
 
-function fromBase64(text: string): Uint8Array {
+export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 }

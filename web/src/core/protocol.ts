@@ -31,6 +31,21 @@ export interface Step {
   readonly runs?: readonly [first: number, end: number];
 }
 
+/** A picture that goes with a message. The engine keeps its bytes under its id. */
+export interface Picture {
+  readonly kind: "picture";
+  readonly id: string;
+  readonly name: string;
+  readonly mediaType: string;
+  readonly bytes: number;
+  readonly width: number;
+  readonly height: number;
+  /** A small copy as a `data:` URL. */
+  readonly thumb: string;
+  /** Whether it was scaled down, because models take no picture of its size. */
+  readonly scaled?: true;
+}
+
 /** A task of the user and what it changed: a point to which the project can go back. */
 export interface RunInfo {
   /** Number of the run in the project, from 0. */
@@ -39,6 +54,7 @@ export interface RunInfo {
   /** Number of the task in its conversation, from 0. */
   readonly task: number;
   readonly text: string;
+  readonly pictures?: readonly Picture[];
   /** Time of its start, in milliseconds since 1970; of the repetition, after a reload of an older record. */
   readonly began: number;
   readonly files: readonly string[];
@@ -193,6 +209,8 @@ export interface EventBatch {
   readonly anew?: boolean;
   /** Whether the title, the mode, a budget or the queue of a server's session has changed. */
   readonly sessionChanged?: boolean;
+  /** The pictures of the user's message among the events. */
+  readonly pictures?: readonly Picture[];
   /** The conversation begins with the first `tasks` tasks of another one. */
   readonly branched?: { readonly from: number; readonly tasks: number };
 }
@@ -388,8 +406,12 @@ export interface CoreApi extends OfServer {
   putBack(run: number, files: readonly PutBack[]): Promise<void>;
   /** Starts a conversation with the first `tasks` tasks of the open one. */
   branch(tasks: number): Promise<void>;
-  /** Starts a run and resolves at its end. */
-  run(text: string): Promise<void>;
+  /** Starts a run with pictures, by their ids, and resolves at its end. */
+  run(text: string, pictures: readonly string[]): Promise<void>;
+  /** Keeps a picture for a message, scaled down if it is too large. Fails with the reason if it cannot go with one. */
+  addPicture(file: File): Promise<Picture>;
+  /** Returns whether a model takes pictures, or null if that is not known. */
+  takesPictures(model: string): Promise<boolean | null>;
   /** Opens a conversation, or starts one if `index` is their number. Files and review stay. */
   converse(index: number): Promise<void>;
   /** Names a conversation. An empty title is its first message again. */

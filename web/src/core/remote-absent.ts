@@ -2,9 +2,17 @@
  * The operations of the tab's engine that a server does without, or that have no request. The page has no button for those
  * that fail.
  */
-import type { Contents } from "./protocol.js";
+import type { Contents, Picture } from "./protocol.js";
 
 export class Absent {
+  async addPicture(): Promise<Picture> {
+    throw new Error("a server takes no pictures with a message");
+  }
+
+  async takesPictures(): Promise<boolean> {
+    return false;
+  }
+
   async setModel(): Promise<void> {
     throw new Error("the model of a server is one of its options");
   }

@@ -5,7 +5,7 @@
  * same event of that run.
  */
 import type { Op } from "./journal.js";
-import type { CoreApi, GoingBack, ModelChoice, OfServer } from "./protocol.js";
+import type { CoreApi, GoingBack, ModelChoice, OfServer, Picture } from "./protocol.js";
 import { rebase } from "./rebase.js";
 import type { RecordedResponse, Recorder } from "./recorder.js";
 
@@ -16,10 +16,16 @@ export interface Repeatable
     "goBack" | "noteSaved" | "run" | "stop" | "join" | "enter" | "rewind" | "rollBack" | keyof OfServer
   > {
   goBack(run: number, how: GoingBack, ops: readonly Op[]): Promise<void>;
-  run(text: string, reached: (at: number, chars: number) => Promise<void>, time?: number): Promise<void>;
+  run(
+    text: string,
+    pictures: readonly string[],
+    reached: (at: number, chars: number) => Promise<void>,
+    time?: number,
+  ): Promise<void>;
   noteSaved(path: string, text: string | null, time?: number): Promise<void>;
   /** Stops the run; `limit` is the limit of time that ended it. */
   stop(limit?: number): Promise<void>;
+  keepPicture(picture: Picture, data: string): void;
   /** The number of events of the run that were read, or -1 while one is shown. */
   progress(): number;
   /** The number of requests of the run so far. */
@@ -52,7 +58,7 @@ export async function replay(ops: readonly Op[], core: Repeatable, recorder: Rep
 }
 
 async function repeatRun(
-  { text, time }: Extract<Op, { op: "run" }>,
+  { text, time, pictures = [] }: Extract<Op, { op: "run" }>,
   inside: readonly Op[],
   end: Extract<Op, { op: "end" }> | null,
   core: Repeatable,
@@ -74,6 +80,7 @@ async function repeatRun(
   try {
     await core.run(
       text,
+      pictures,
       async (at, chars) => {
         while (steps[0] && isReached(steps[0], at, chars) && isAsked(steps[0], core))
           await attempt(core, steps.shift()!);
@@ -177,6 +184,8 @@ async function repeat(op: Op, core: Repeatable): Promise<unknown> {
       return core.answer(op.call, op.decision, op.reason);
     case "options":
       return core.setOptions(op.options);
+    case "picture":
+      return core.keepPicture(op.picture, op.data);
     case "steer":
       return core.steer(op.text);
     case "undo":

@@ -1,5 +1,5 @@
 /** The runs of a project: the tasks of the user, and what each of them changed. */
-import type { RunInfo, Step } from "./protocol.js";
+import type { Picture, RunInfo, Step } from "./protocol.js";
 
 /** A run, while the project is open. */
 export interface RunRecord extends Omit<RunInfo, "files" | "undone"> {
@@ -18,7 +18,13 @@ export class RunList {
   }
 
   /** Adds a run that begins now. `hunks` are the ids of the pending hunks. */
-  begin(text: string, conversation: number, hunks: readonly string[], began: number): RunRecord {
+  begin(
+    text: string,
+    pictures: readonly Picture[],
+    conversation: number,
+    hunks: readonly string[],
+    began: number,
+  ): RunRecord {
     const task = this.#tasks[conversation] ?? 0;
     this.#tasks[conversation] = task + 1;
     const run: RunRecord = {
@@ -26,6 +32,7 @@ export class RunList {
       conversation,
       task,
       text,
+      pictures,
       began,
       files: new Set(),
       hunksBefore: new Set(hunks),

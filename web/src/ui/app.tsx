@@ -5,6 +5,7 @@ import { takeOver } from "../actions/edit.js";
 import { dropKept, hasUnsettled, keepTyped, openDrop } from "../actions/project.js";
 import { readLease } from "../actions/refresh.js";
 import { redo, undo } from "../actions/review.js";
+import { addFiles } from "../actions/run.js";
 import { save } from "../actions/save.js";
 import { keepFocus } from "../focus-keeper.js";
 import { holdKeys } from "../held-keys.js";
@@ -226,16 +227,20 @@ function listen(): () => void {
   };
 }
 
-/** Opens files that are dropped anywhere on the page. Dragged text is left to the editor and the message box. */
+/** Opens files that are dropped anywhere on the page, except pictures for a message. Dragged text is left to the editor and the message box. */
 function onDrag(event: DragEvent): void {
   const transfer = event.dataTransfer;
   if (!transfer?.types.includes("Files")) return;
   event.preventDefault();
   event.stopPropagation();
   // A drag leaves the page if it enters no other element of it.
-  dropping.value = event.type !== "drop" && !(event.type === "dragleave" && event.relatedTarget === null);
+  const isOver = event.type !== "drop" && !(event.type === "dragleave" && event.relatedTarget === null);
+  const isInBox = event.target instanceof Element && event.target.closest(".composer") !== null;
+  dropping.value = !isOver ? null : isInBox ? "box" : "page";
   if (event.type === "dragover") transfer.dropEffect = "copy";
-  if (event.type === "drop" && !isDialogShown()) void openDrop(transfer);
+  if (event.type !== "drop" || isDialogShown()) return;
+  if (isInBox) addFiles(transfer.files);
+  else void openDrop(transfer);
 }
 
 function onKey(event: KeyboardEvent): void {

@@ -16,6 +16,7 @@ import {
   opening,
   pane,
   project,
+  queue,
   runTimes,
   session,
   settings,
@@ -27,7 +28,6 @@ import { showReview } from "./focus.js";
 import { Icon } from "./icons.js";
 import { later } from "./later.js";
 import { ArchivedNote } from "./link-note.js";
-import { QueueList } from "./queue-list.js";
 import { ToolButton } from "./top-bar.js";
 
 const Entries = later(async () => {
@@ -39,6 +39,8 @@ const Entries = later(async () => {
   await loadMarkdown();
   return View;
 });
+
+const QueueList = later(async () => (await import("./queue-list.js")).QueueList);
 
 const isTalking = computed(() => draft.value !== "" || chat.value.entries.length > 0);
 
@@ -60,7 +62,7 @@ export function ChatPane() {
       </div>
       <Transcript />
       <PendingBar />
-      <QueueList />
+      {queue.value.length > 0 && <QueueList />}
       <ArchivedNote />
       <Composer />
     </aside>

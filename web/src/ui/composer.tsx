@@ -1,16 +1,19 @@
 /** The message box: the draft, names of files after "@", what goes with the message, and the buttons of a run. */
 import { signal, useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { enqueue, send, stop } from "../actions/run.js";
+import { addFiles, enqueue, send, stop } from "../actions/run.js";
 import { plural } from "../hunk-text.js";
 import { keyName } from "../keys.js";
 import { dollars } from "../money.js";
 import { rankPaths } from "../quick-open.js";
 import { reveal } from "../reveal.js";
-import { additions, chat, costs, draft, files, options, session, settings } from "../store.js";
+import { additions, chat, costs, draft, dropping, files, options, project, session, settings } from "../store.js";
 import { baseName, folderOf } from "../tree.js";
 import { Icon } from "./icons.js";
-import { Additions } from "./queue-list.js";
+import { later as loadedLater } from "./later.js";
+import { ToolButton } from "./top-bar.js";
+
+const Additions = loadedLater(async () => (await import("./queue-list.js")).Additions);
 
 /** Number of names that are offered after "@". */
 const MENTIONS_MAX = 6;
@@ -97,13 +100,13 @@ export function Composer() {
   };
   return (
     <form
-      class="composer"
+      class={dropping.value === null ? "composer" : "composer drop-here"}
       onSubmit={(event) => {
         event.preventDefault();
         submit();
       }}
     >
-      <Additions />
+      {additions.value.length > 0 && <Additions />}
       {found && found.paths.length > 0 && (
         <div class="mentions" role="listbox" id="mentions" aria-label="Files">
           {found.paths.map((path, index) => (
@@ -140,6 +143,13 @@ export function Composer() {
           dismissed.value = -1;
         }}
         onKeyDown={onKeyDown}
+        onPaste={(event) => {
+          const { files: pasted, types } = event.clipboardData ?? {};
+          // A word processor offers a picture of its text beside the text.
+          if (!pasted?.length || types?.includes("text/plain")) return;
+          event.preventDefault();
+          addFiles(pasted);
+        }}
       />
       {/* biome-ignore lint/a11y/noStaticElementInteractions: keeps the focus in the box, as a click on a border would. */}
       <div
@@ -148,6 +158,12 @@ export function Composer() {
           if ((event.target as HTMLElement).closest("button") === null) event.preventDefault();
         }}
       >
+        <ToolButton
+          icon="picture"
+          label={project.value.remote ? "A server takes no pictures with a message" : "Add pictures"}
+          inactive={project.value.remote === true}
+          onClick={() => addFiles()}
+        />
         <Spent running={running} />
         <span class="spacer" />
         {/* Beside Send, not in its place: a second click on Stop must not send the draft. */}

@@ -23,6 +23,7 @@ import { Approval, Question, Subagent } from "./cards.js";
 import { CopyButton } from "./copy-button.js";
 import { Icon } from "./icons.js";
 import { Markdown } from "./markdown.js";
+import { Pictures } from "./pictures.js";
 import { ToolGroup, ToolRow } from "./tool-row.js";
 
 export { loadMarkdown } from "./markdown.js";
@@ -63,6 +64,7 @@ const EntryView = memo(function EntryView({ entry }: { entry: Entry }) {
         <div class="entry user">
           <span class="visually-hidden">You: </span>
           {reveal(entry.text)}
+          {entry.pictures && entry.pictures.length > 0 && <Pictures pictures={entry.pictures} />}
           {!entry.steering && <EditButton entry={entry} />}
         </div>
       );

@@ -171,15 +171,13 @@ function foundSymbols(known: Symbols | null, letters: string): readonly Found[] 
   if (path === null || known === null || "problem" in known) return [];
   const ranked = rankNames(known.symbols, ({ name }) => name, letters);
   const isWhole = ranked === known.symbols;
-  return ranked
-    .slice(0, SYMBOLS_MAX)
-    .map(({ name, kind, firstLine, depth }) => ({
-      path,
-      line: firstLine,
-      text: kind,
-      name,
-      depth: isWhole ? depth : 0,
-    }));
+  return ranked.slice(0, SYMBOLS_MAX).map(({ name, kind, firstLine, depth }) => ({
+    path,
+    line: firstLine,
+    text: kind,
+    name,
+    depth: isWhole ? depth : 0,
+  }));
 }
 
 function noteOf(mode: "files" | "text" | "symbols", query: string, symbols: Symbols | null): string {

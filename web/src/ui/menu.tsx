@@ -2,8 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { leaveProject } from "../actions/project.js";
-import { downloadAll, downloadPatch, downloadRecording } from "../actions/save.js";
-import { dialog, project, runs, totals } from "../store.js";
+import { dialog, project, runs, showError, totals } from "../store.js";
 import { Icon } from "./icons.js";
 import { nextTheme } from "./top-bar.js";
 
@@ -25,15 +24,19 @@ function items(): readonly (Item | null)[] {
     { label: "Events…", run: open("timeline") },
     { label: "Options…", run: open("options") },
     null,
-    { label: "Download everything as a zip", inTab: true, run: () => void downloadAll(false) },
+    { label: "Download everything as a zip", inTab: true, run: downloading((code) => code.downloadAll(false)) },
     {
       label: "Download with changes under review",
       inTab: true,
       disabled: totals.value.changes === 0,
-      run: () => void downloadAll(true),
+      run: downloading((code) => code.downloadAll(true)),
     },
-    { label: "Download the patch", disabled: totals.value.changes === 0, run: () => void downloadPatch() },
-    { label: "Download a recording", inTab: true, run: () => void downloadRecording() },
+    {
+      label: "Download the patch",
+      disabled: totals.value.changes === 0,
+      run: downloading((code) => code.downloadPatch()),
+    },
+    { label: "Download a recording", inTab: true, run: downloading((code) => code.downloadRecording()) },
     null,
     {
       label: "Keep in this browser…",
@@ -142,4 +145,8 @@ export function MoreMenu() {
       )}
     </div>
   );
+}
+
+function downloading(act: (code: typeof import("../actions/download.js")) => Promise<void>): () => void {
+  return () => void import("../actions/download.js").then(act).catch(showError);
 }

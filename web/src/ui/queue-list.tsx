@@ -1,10 +1,12 @@
-/** The list above the message box: queued messages, and additions to the next one. */
+/** The lists above the message box: queued messages, and additions to the next one. They are loaded with the first of them. */
 import { editQueued, sendQueued, withdrawQueued } from "../actions/run.js";
-import { type Addition, linesName } from "../context.js";
+import { type Addition, linesName, picturesIn } from "../context.js";
+import { plural } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
 import { additions, chat, queue, review } from "../store.js";
 import { baseName } from "../tree.js";
 import { Icon } from "./icons.js";
+import { PictureView, sizeName } from "./pictures.js";
 import { ToolButton } from "./top-bar.js";
 
 export function QueueList() {
@@ -14,9 +16,14 @@ export function QueueList() {
     <section class="queue" aria-label="Queued messages">
       <p class="faint">{running ? "After this task" : "Waiting: the last task did not end by itself"}</p>
       <ol>
-        {queue.value.map(({ id, text }) => (
+        {queue.value.map(({ id, text, pictures = [] }) => (
           <li key={id}>
             <span class="queue-text">{reveal(text)}</span>
+            {pictures.length > 0 && (
+              <span class="tag" title={pictures.map(({ name }) => reveal(name)).join(", ")}>
+                {plural(pictures.length, "picture")}
+              </span>
+            )}
             <ToolButton
               icon="edit"
               label={`Edit: ${reveal(text).slice(0, 60)}`}
@@ -45,38 +52,50 @@ function toBox(action: () => void): void {
   document.querySelector<HTMLElement>(".composer textarea")?.focus();
 }
 
-/** The selected lines and comments that go with the next message. */
+/** The selected lines, comments and pictures that go with the next message. */
 export function Additions() {
-  if (additions.value.length === 0) return null;
+  const hasPictures = picturesIn(additions.value).length > 0;
   return (
-    <ul class="additions" aria-label="Goes with the message">
-      {additions.value.map((each) => (
-        <li
-          key={each.id}
-          class="addition"
-          title={each.kind === "comment" ? `${each.text.trim()}\n${each.note}` : each.text}
-        >
-          <Icon name={each.kind === "comment" ? "comment" : "file"} size={12} />
-          <span>{nameOf(each)}</span>
-          <button
-            class="addition-remove"
-            type="button"
-            aria-label={`Remove ${nameOf(each)}`}
-            onClick={() =>
-              toBox(() => {
-                additions.value = additions.value.filter((other) => other !== each);
-              })
-            }
-          >
-            <Icon name="reject" size={10} />
-          </button>
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul class="additions" aria-label="Goes with the message">
+        {additions.value.map((each) => (
+          <li key={each.id} class={each.kind === "picture" ? "addition with-picture" : "addition"} title={tipOf(each)}>
+            {each.kind === "picture" ? (
+              <PictureView picture={each} />
+            ) : (
+              <Icon name={each.kind === "comment" ? "comment" : "file"} size={12} />
+            )}
+            <span class="addition-name">{nameOf(each)}</span>
+            {each.kind === "picture" && <span class="faint">{sizeName(each)}</span>}
+            <button
+              class="addition-remove"
+              type="button"
+              aria-label={`Remove ${nameOf(each)}`}
+              onClick={() =>
+                toBox(() => {
+                  additions.value = additions.value.filter((other) => other !== each);
+                })
+              }
+            >
+              <Icon name="reject" size={10} />
+            </button>
+          </li>
+        ))}
+      </ul>
+      {hasPictures && chat.value.running && (
+        <p class="picture-note faint">A picture goes with a task of its own: Queue sends the message after this one.</p>
+      )}
+    </>
   );
 }
 
+function tipOf(each: Addition): string {
+  if (each.kind === "picture") return nameOf(each);
+  return each.kind === "comment" ? `${each.text.trim()}\n${each.note}` : each.text;
+}
+
 function nameOf(each: Addition): string {
+  if (each.kind === "picture") return reveal(each.name);
   if (each.kind === "selection") return `${reveal(baseName(each.path))}, ${linesName(each)}`;
   const isThere = review.value.files.some((file) => file.hunks.some((hunk) => hunk.id === each.hunk));
   return `Comment on ${reveal(baseName(each.path))}:${each.line}${isThere ? "" : " (the change is decided)"}`;

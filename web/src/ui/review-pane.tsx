@@ -7,10 +7,11 @@
 import "../styles/review.css";
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { downloadPatch } from "../actions/download.js";
 import { openFile } from "../actions/edit.js";
 import { acceptAll, decideTogether, rejectAll, stepName, undo, undoDecision } from "../actions/review.js";
 import { chooseOptions } from "../actions/run.js";
-import { downloadPatch, save } from "../actions/save.js";
+import { save } from "../actions/save.js";
 import { type Colourer, loadColourer } from "../editor/colours.js";
 import type { Decision } from "../editor/handle.js";
 import type { Hunk, ReviewFile } from "../engine.js";

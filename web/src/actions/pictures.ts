@@ -1,0 +1,87 @@
+/** Adds pictures to the next message, and says why they cannot go with one. */
+import { picturesIn } from "../context.js";
+import { describe, type Picture, shared } from "../engine.js";
+import { plural } from "../hunk-text.js";
+import { keyName } from "../keys.js";
+import { additions, currentEngine, notify, project, settings, showError, spoken } from "../store.js";
+
+/** Number of pictures of a message. The engine has the same limit for files that a message mentions. */
+const PICTURES_MAX = 10;
+
+const OTHER_MODEL = "Choose another model to send one.";
+
+/** Returns why no message can have pictures now, or null. */
+function presentProblem(): string | null {
+  if (project.value.remote) {
+    return "A server takes no pictures with a message. Name a picture of its files instead, such as @picture.png.";
+  }
+  return settings.value.provider === "offline" ? `The offline model takes no pictures. ${OTHER_MODEL}` : null;
+}
+
+/** As `presentProblem`, also for a model that is known to take none. */
+async function problem(): Promise<string | null> {
+  const found = presentProblem();
+  if (found !== null) return found;
+  const { model } = settings.value;
+  // Without the catalogue the provider decides.
+  const takes = await shared.takesPictures(model).catch(() => null);
+  return takes === false ? `${model} takes no pictures. ${OTHER_MODEL}` : null;
+}
+
+function refuse(reason: string): false {
+  notify(reason, { level: "error" });
+  return false;
+}
+
+/** Whether a message with pictures can be sent: to the present task, or as one of its own. Says why if it cannot. */
+export async function mayGo(text: string, isSteering: boolean): Promise<boolean> {
+  if (isSteering) {
+    const key = keyName("Alt+Enter");
+    return refuse(`A picture goes with a task of its own. Queue the message for after this task (${key}).`);
+  }
+  if (text.trim() === "") return refuse("Write what the assistant should do with the picture.");
+  const reason = await problem();
+  return reason === null || refuse(reason);
+}
+
+/** The input of the last choice. Without a reference a browser may drop it while its dialog is open. */
+let input: HTMLInputElement;
+
+/** Lets the user choose pictures. */
+function pickPictures(): void {
+  input = document.createElement("input");
+  Object.assign(input, { type: "file", multiple: true, accept: "image/png,image/jpeg,image/gif,image/webp" });
+  input.onchange = () => void addPictures([...(input.files ?? [])]).catch(showError);
+  input.click();
+}
+
+/** Adds files to the next message, those that are pictures. Without files the user chooses them. */
+export async function addPictures(list?: readonly File[]): Promise<void> {
+  // A browser opens its dialog only for a short time after a click.
+  const reason = list ? await problem() : presentProblem();
+  if (reason !== null) return void refuse(reason);
+  if (!list) return pickPictures();
+  const engine = currentEngine();
+  const added: Picture[] = [];
+  const problems: string[] = [];
+  for (const file of list) {
+    if (picturesIn(additions.value).length >= PICTURES_MAX) {
+      problems.push(`At most ${PICTURES_MAX} pictures go with a message`);
+      break;
+    }
+    try {
+      const picture = await engine.addPicture(file);
+      added.push(picture);
+      additions.value = [...additions.value, picture];
+    } catch (error) {
+      problems.push(describe(error).message);
+    }
+  }
+  if (added.length > 0) {
+    const smaller = added.filter(({ scaled }) => scaled).length;
+    spoken.value = `Added ${plural(added.length, "picture")} to the message.`;
+    if (smaller > 0) notify(`Made ${plural(smaller, "picture")} smaller, because models take no larger ones.`);
+  }
+  if (problems.length > 0) refuse(problems.map((each) => `${each}.`).join(" "));
+  document.querySelector<HTMLElement>(".composer textarea")?.focus();
+}
