@@ -127,8 +127,7 @@ type Common =
   | "warm"
   | "keepRecording"
   | "unzip"
-  | "cost"
-  | "takesPictures";
+  | "cost";
 
 /** The engine of one project. Its operations are those of the worker. */
 export type Engine = Omit<CoreApi, Common>;

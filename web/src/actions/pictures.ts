@@ -1,6 +1,6 @@
 /** Adds pictures to the next message, and says why they cannot go with one. */
 import { picturesIn } from "../context.js";
-import { describe, type Picture, shared } from "../engine.js";
+import { describe, type Picture } from "../engine.js";
 import { plural } from "../hunk-text.js";
 import { keyName } from "../keys.js";
 import { additions, currentEngine, notify, project, settings, showError, spoken } from "../store.js";
@@ -8,24 +8,13 @@ import { additions, currentEngine, notify, project, settings, showError, spoken 
 /** Number of pictures of a message. The engine has the same limit for files that a message mentions. */
 const PICTURES_MAX = 10;
 
-const OTHER_MODEL = "Choose another model to send one.";
-
-/** Returns why no message can have pictures now, or null. */
-function presentProblem(): string | null {
+/** Returns why no message can have pictures now, or null. Whether the model of a provider takes them, the provider says. */
+function problem(): string | null {
   if (project.value.remote) {
     return "A server takes no pictures with a message. Name a picture of its files instead, such as @picture.png.";
   }
-  return settings.value.provider === "offline" ? `The offline model takes no pictures. ${OTHER_MODEL}` : null;
-}
-
-/** As `presentProblem`, also for a model that is known to take none. */
-async function problem(): Promise<string | null> {
-  const found = presentProblem();
-  if (found !== null) return found;
-  const { model } = settings.value;
-  // Without the catalogue the provider decides.
-  const takes = await shared.takesPictures(model).catch(() => null);
-  return takes === false ? `${model} takes no pictures. ${OTHER_MODEL}` : null;
+  if (settings.value.provider !== "offline") return null;
+  return "The offline model takes no pictures. Choose another model to send one.";
 }
 
 function refuse(reason: string): false {
@@ -34,13 +23,13 @@ function refuse(reason: string): false {
 }
 
 /** Whether a message with pictures can be sent: to the present task, or as one of its own. Says why if it cannot. */
-export async function mayGo(text: string, isSteering: boolean): Promise<boolean> {
+export function mayGo(text: string, isSteering: boolean): boolean {
   if (isSteering) {
     const key = keyName("Alt+Enter");
     return refuse(`A picture goes with a task of its own. Queue the message for after this task (${key}).`);
   }
   if (text.trim() === "") return refuse("Write what the assistant should do with the picture.");
-  const reason = await problem();
+  const reason = problem();
   return reason === null || refuse(reason);
 }
 
@@ -57,8 +46,7 @@ function pickPictures(): void {
 
 /** Adds files to the next message, those that are pictures. Without files the user chooses them. */
 export async function addPictures(list?: readonly File[]): Promise<void> {
-  // A browser opens its dialog only for a short time after a click.
-  const reason = list ? await problem() : presentProblem();
+  const reason = problem();
   if (reason !== null) return void refuse(reason);
   if (!list) return pickPictures();
   const engine = currentEngine();

@@ -32,7 +32,7 @@ import {
   removeKept,
 } from "./journal.js";
 import { ASK_FOR_COMMANDS, choiceOf, limitsOf, modelOf, settingsOf } from "./model-options.js";
-import { costOf, takesPictures } from "./prices.js";
+import { costOf } from "./prices.js";
 import type {
   Contents,
   CoreApi,
@@ -648,8 +648,6 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     [this.#offline, this.#modelName] = [choice.provider === "offline", choice.model];
     this.#engine.setModel(modelOf(settingsOf(choice), this.#answering));
   }
-
-  readonly takesPictures = takesPictures;
 
   async addPicture(file: File): Promise<Picture> {
     const { readPicture } = await import("./pictures.js");

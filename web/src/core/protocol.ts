@@ -410,8 +410,6 @@ export interface CoreApi extends OfServer {
   run(text: string, pictures: readonly string[]): Promise<void>;
   /** Keeps a picture for a message, scaled down if it is too large. Fails with the reason if it cannot go with one. */
   addPicture(file: File): Promise<Picture>;
-  /** Returns whether a model takes pictures, or null if that is not known. */
-  takesPictures(model: string): Promise<boolean | null>;
   /** Opens a conversation, or starts one if `index` is their number. Files and review stay. */
   converse(index: number): Promise<void>;
   /** Names a conversation. An empty title is its first message again. */

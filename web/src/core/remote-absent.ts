@@ -9,10 +9,6 @@ export class Absent {
     throw new Error("a server takes no pictures with a message");
   }
 
-  async takesPictures(): Promise<boolean> {
-    return false;
-  }
-
   async setModel(): Promise<void> {
     throw new Error("the model of a server is one of its options");
   }

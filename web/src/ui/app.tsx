@@ -102,7 +102,7 @@ export function App() {
       <ToastView />
       {dropping.value && (
         <div class="drop-target">
-          <p>Drop a folder or files to open them</p>
+          <p>Drop a folder or files to open them, or a picture on the message box</p>
         </div>
       )}
       <OpenDialog />
