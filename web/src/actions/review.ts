@@ -172,7 +172,7 @@ export function undoDecision(): Promise<void> {
 /** The last decision or step that is under way. Each of them starts on the state that the one before left. */
 let acting: Promise<unknown> = Promise.resolve();
 
-function inTurn<T>(action: () => Promise<T>): Promise<T> {
+export function inTurn<T>(action: () => Promise<T>): Promise<T> {
   const done = acting.then(action);
   acting = done.catch(() => undefined);
   return done;
@@ -191,7 +191,7 @@ async function takeStep(verb: string, direction: "undo" | "redo", decisionsOnly:
       spoken.value = `There is nothing to ${direction}.`;
       return;
     }
-    if (decisionsOnly && last.kind !== "accept" && last.kind !== "reject") {
+    if (decisionsOnly && !["accept", "reject", "split"].includes(last.kind)) {
       notify(`Your last step is ${stepName(last)}. ${keyName("Ctrl+Z")} undoes it.`);
       return;
     }
@@ -220,7 +220,7 @@ export function stepName({ kind, path }: Step): string {
 }
 
 /** Sends typed text, and waits until the page shows what became of its hunks and steps. */
-async function sendTyped(): Promise<void> {
+export async function sendTyped(): Promise<void> {
   await editor.flush();
   await refreshed();
 }

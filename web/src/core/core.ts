@@ -454,6 +454,12 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     this.#step({ kind: "reject", path });
   }
 
+  async split(id: string, line: number, path: string): Promise<void> {
+    this.#note({ op: "split", id, line, path });
+    await (this.#engine as unknown as { split(id: string, line: number): Promise<Review> }).split(id, line);
+    this.#step({ kind: "split", path });
+  }
+
   async acceptAll(path: string | null): Promise<boolean> {
     this.#note({ op: "acceptAll", path });
     return this.#decideAll({ kind: "accept", path: path ?? "" }, () => this.#engine.acceptAll(path ?? undefined));

@@ -36,6 +36,7 @@ export type Op = { readonly at: number; readonly chars?: number } & (
       readonly dependents: "refuse" | "only" | "with";
       readonly path: string;
     }
+  | { readonly op: "split"; readonly id: string; readonly line: number; readonly path: string }
   | { readonly op: "acceptAll" | "rejectAll" | "canvas"; readonly path: string | null }
   | { readonly op: "undo" | "redo"; readonly step?: Step }
   | { readonly op: "takeBack" | "seen" }

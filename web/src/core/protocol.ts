@@ -22,7 +22,17 @@ export interface Failure {
 
 /** One undoable step of the user, named by the Undo button. */
 export interface Step {
-  readonly kind: "typing" | "new file" | "accept" | "reject" | "delete" | "rename" | "go back" | "put back" | "disk";
+  readonly kind:
+    | "typing"
+    | "new file"
+    | "accept"
+    | "reject"
+    | "split"
+    | "delete"
+    | "rename"
+    | "go back"
+    | "put back"
+    | "disk";
   /** The file, or "" for several. */
   readonly path: string;
   /** Number of steps of the engine, 1 if it is left out. */
@@ -371,6 +381,8 @@ export interface CoreApi extends OfServer {
   search(text: string): Promise<readonly FileMatches[]>;
   accept(ids: readonly string[], over: boolean, path: string): Promise<void>;
   reject(ids: readonly string[], dependents: "refuse" | "only" | "with", path: string): Promise<void>;
+  /** Splits a hunk in two. The second one begins with a line, an index in those of the hunk. */
+  split(id: string, line: number, path: string): Promise<void>;
   /** Accepts all hunks of a file, or of all files, except contested ones. Returns whether there were any. */
   acceptAll(path: string | null): Promise<boolean>;
   rejectAll(path: string | null): Promise<boolean>;

@@ -4,6 +4,7 @@ import type {
   AttachedEvent,
   ResyncEvent,
   ReviewBody,
+  ServiceClient,
   ServiceEvent,
   ServiceReading,
   StateEvent,
@@ -53,8 +54,15 @@ function hunkOf(body: HunkBody): Hunk {
   };
 }
 
-export function hunkIds({ files }: ReviewBody): string[] {
+function hunkIds({ files }: ReviewBody): string[] {
   return files.flatMap((file) => file.hunks.map((hunk) => hunk.hunk_id));
+}
+
+/** Returns the ids of the pending hunks that are not of a job. */
+export async function hunksOfOthers(client: ServiceClient, job: string): Promise<readonly string[]> {
+  const [all, ofJob] = await Promise.all([client.call("GetReview", {}), client.call("GetReview", { job_id: job })]);
+  const own = new Set(hunkIds(ofJob));
+  return hunkIds(all).filter((id) => !own.has(id));
 }
 
 export function scopeOf(path: string | null) {

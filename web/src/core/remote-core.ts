@@ -31,7 +31,7 @@ import type {
   Version,
   WriteResult,
 } from "./protocol.js";
-import { changesFiles, hunkIds, isAttached, isResync, isState, moved, scopeOf } from "./remote-bodies.js";
+import { changesFiles, hunksOfOthers, isAttached, isResync, isState, moved, scopeOf } from "./remote-bodies.js";
 import { RemoteEarlier } from "./remote-earlier.js";
 import { RemoteFiles } from "./remote-files.js";
 import { type Link, RemoteLink } from "./remote-link.js";
@@ -445,6 +445,11 @@ export class RemoteCore extends RemoteSessions implements Own {
     this.#step({ kind: "reject", path });
   }
 
+  async split(id: string, line: number, path: string): Promise<void> {
+    await this.client.call("Split", { body: { hunk_id: id, line } });
+    this.#step({ kind: "split", path });
+  }
+
   async acceptAll(path: string | null): Promise<boolean> {
     await this.client.call("Decide", { body: { decision: "accept", ...scopeOf(path) } });
     this.#step({ kind: "accept", path: path ?? "" });
@@ -598,13 +603,7 @@ export class RemoteCore extends RemoteSessions implements Own {
 
   async hunksBefore(): Promise<readonly string[]> {
     const last = (await this.#jobs()).at(-1)?.job_id;
-    if (last === undefined) return [];
-    const [all, ofLast] = await Promise.all([
-      this.client.call("GetReview", {}),
-      this.client.call("GetReview", { job_id: last }),
-    ]);
-    const own = new Set(hunkIds(ofLast));
-    return hunkIds(all).filter((id) => !own.has(id));
+    return last === undefined ? [] : hunksOfOthers(this.client, last);
   }
 
   search(text: string): Promise<readonly FileMatches[]> {

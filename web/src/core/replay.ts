@@ -165,6 +165,8 @@ async function repeat(op: Op, core: Repeatable): Promise<unknown> {
       return core.accept(op.ids, op.over, op.path);
     case "reject":
       return core.reject(op.ids, op.dependents, op.path);
+    case "split":
+      return core.split(op.id, op.line, op.path);
     case "acceptAll":
     case "rejectAll":
       return core[op.op](op.path);

@@ -3,13 +3,14 @@ import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { addComment } from "../actions/additions.js";
 import { openFile } from "../actions/edit.js";
+import { splitHunk, splitPoints } from "../actions/split.js";
 import type { Comment } from "../context.js";
 import { type Coloured, type Colourer, segments } from "../editor/colours.js";
 import type { Decision } from "../editor/handle.js";
 import type { Hunk } from "../engine.js";
 import { countLines, hunkSummary, linesPhrase, signed, tightSpans, withoutBreak } from "../hunk-text.js";
 import { userLines } from "../kept.js";
-import { keyName } from "../keys.js";
+import { keyName, meantBy } from "../keys.js";
 import { reveal } from "../reveal.js";
 import { additions, options } from "../store.js";
 import { CommentBox, CommentView } from "./comments.js";
@@ -55,7 +56,21 @@ export function HunkCard({ hunk, path, number, total, after, shift, colour, onDe
   };
   const close = (): void => {
     commenting.value = null;
-    document.querySelector<HTMLElement>(`.hunk-card[data-hunk="${CSS.escape(hunk.id)}"]`)?.focus();
+    focusCard(hunk.id);
+  };
+  const splitting = useSignal(false);
+  const points = useMemo(() => splitPoints(hunk), [hunk]);
+  const place = useMemo(() => new Map(hunk.lines.map((line, index) => [line, index])), [hunk]);
+  const canSplit = (line: Line): boolean => points.has(place.get(line) ?? -1);
+  const chooseLine = (): void => {
+    splitting.value = true;
+    requestAnimationFrame(() => splitButtons(cardNode(hunk.id))[0]?.focus());
+  };
+  const split = async (line: Line): Promise<void> => {
+    splitting.value = false;
+    const first = await splitHunk(hunk, place.get(line) ?? -1, path);
+    await new Promise(requestAnimationFrame);
+    focusCard(first ?? hunk.id);
   };
   const blocks = Array.from({ length: Math.ceil(lines.length / BLOCK_LINES) }, (_, index) => {
     return lines.slice(index * BLOCK_LINES, (index + 1) * BLOCK_LINES);
@@ -69,10 +84,18 @@ export function HunkCard({ hunk, path, number, total, after, shift, colour, onDe
       data-path={path}
       aria-label={`Change ${number} of ${total}, ${path}, ${hunkSummary(hunk)}, pending`}
       onKeyDown={(event) => {
-        if (event.target !== event.currentTarget || event.key !== "c") return;
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        if (splitting.value && onSplitKey(event)) {
+          event.preventDefault();
+          event.stopPropagation();
+          if (event.key !== "Escape") return;
+          splitting.value = false;
+          focusCard(hunk.id);
+        }
+        if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
+        if (event.key === "c") open(numberOf(firstChanged));
+        else if (event.key === "s" && meantBy("s") === "s" && points.size > 0) chooseLine();
+        else return;
         event.preventDefault();
-        open(numberOf(firstChanged));
       }}
     >
       <div class="hunk-bar">
@@ -87,6 +110,21 @@ export function HunkCard({ hunk, path, number, total, after, shift, colour, onDe
         {hunk.contested && <span class="hunk-kept">conflicts with your edit</span>}
         {hunk.oversized && <span class="hunk-kept">large</span>}
         <span class="spacer" />
+        {points.size > 0 && (
+          <button
+            class="hunk-button comment cut"
+            type="button"
+            aria-label={`Split ${name}`}
+            aria-pressed={splitting.value}
+            title="Split (S)"
+            onClick={() => {
+              if (splitting.value) splitting.value = false;
+              else chooseLine();
+            }}
+          >
+            <Icon name="cut" size={13} />
+          </button>
+        )}
         <button
           class="hunk-button comment"
           type="button"
@@ -100,7 +138,12 @@ export function HunkCard({ hunk, path, number, total, after, shift, colour, onDe
         <DecideButton kind="reject" name={name} hunk={hunk} onDecide={onDecide} />
         <DecideButton kind="accept" name={name} hunk={hunk} onDecide={onDecide} />
       </div>
-      <div class={options.value.sideBySide ? "hunk-lines sides" : "hunk-lines"}>
+      {splitting.value && (
+        <p class="split-note" role="status">
+          Choose the line that begins the second change. <span class="hide-phone">{keyName("Esc")} ends this.</span>
+        </p>
+      )}
+      <div class={`hunk-lines${options.value.sideBySide ? " sides" : ""}${splitting.value ? " splitting" : ""}`}>
         {blocks.map((block, index) => {
           const draw = () => (
             <Block
@@ -110,6 +153,8 @@ export function HunkCard({ hunk, path, number, total, after, shift, colour, onDe
               colour={colour}
               comments={comments}
               onNumber={open}
+              onSplit={(line) => (canSplit(line) ? () => void split(line) : null)}
+              isSplitting={splitting.value}
               box={
                 commenting.value !== null && block.some((line) => numberOf(line) === commenting.value)
                   ? {
@@ -151,12 +196,16 @@ interface BlockProps {
   readonly colour: Colourer | null;
   readonly comments: readonly Comment[];
   readonly onNumber: (line: number) => void;
+  /** Returns the action that splits the hunk before a line, or null if it cannot be split there. */
+  readonly onSplit: (line: Line) => (() => void) | null;
+  /** Whether the user chooses a line, so that the Tab key reaches the buttons of all of them. */
+  readonly isSplitting: boolean;
   /** The comment that the user writes, at a line of this block. */
   readonly box: { readonly line: number; readonly send: (note: string) => void; readonly close: () => void } | null;
 }
 
 /** Some lines of a hunk. Each block is coloured by itself, so that a long hunk costs only what is shown of it. */
-function Block({ lines, hunk, shift, colour, comments, onNumber, box }: BlockProps) {
+function Block({ lines, hunk, shift, colour, comments, onNumber, onSplit, isSplitting, box }: BlockProps) {
   const colours = useMemo(() => coloursOf(lines, colour), [hunk, colour, lines.length]);
   const mine = userLines(hunk);
   const isMine = (line: Line): boolean => line.newNumber !== undefined && mine.has(line.newNumber);
@@ -167,6 +216,8 @@ function Block({ lines, hunk, shift, colour, comments, onNumber, box }: BlockPro
       oldNumber={isMine(line) ? "" : oldNumber(hunk, line, shift)}
       coloured={colours.get(line) ?? []}
       onNumber={onNumber}
+      onSplit={onSplit(line)}
+      isSplitting={isSplitting}
     />
   );
   const below = (line: Line | undefined) => {
@@ -237,9 +288,11 @@ interface LineProps {
   readonly oldNumber: number | string;
   readonly coloured: readonly Coloured[];
   readonly onNumber: (line: number) => void;
+  readonly onSplit: (() => void) | null;
+  readonly isSplitting: boolean;
 }
 
-function LineView({ line, mine, oldNumber: old, coloured, onNumber }: LineProps) {
+function LineView({ line, mine, oldNumber: old, coloured, onNumber, onSplit, isSplitting }: LineProps) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the button and the key of the card do the same.
     // biome-ignore lint/a11y/useKeyWithClickEvents: as above.
@@ -260,8 +313,42 @@ function LineView({ line, mine, oldNumber: old, coloured, onNumber }: LineProps)
       </span>
       <span class="visually-hidden">{mine ? "yours: " : WORDS[line.kind]}</span>
       <code>{drawn(withoutBreak(line.text), coloured, line.spans)}</code>
+      {onSplit && (
+        <button
+          class="split-here"
+          type="button"
+          tabIndex={isSplitting ? 0 : -1}
+          aria-label={`Split before the ${line.kind} line ${numberOf(line)}`}
+          onClick={onSplit}
+        >
+          Split here
+        </button>
+      )}
     </div>
   );
+}
+
+function cardNode(id: string): HTMLElement | null {
+  return document.querySelector<HTMLElement>(`.hunk-card[data-hunk="${CSS.escape(id)}"]`);
+}
+
+function focusCard(id: string): void {
+  cardNode(id)?.focus();
+}
+
+function splitButtons(card: Element | null): readonly HTMLElement[] {
+  return card ? [...card.querySelectorAll<HTMLElement>(".split-here")] : [];
+}
+
+/** Moves between the lines at which a hunk can be split. Returns whether the key belongs to their choice. */
+function onSplitKey(event: KeyboardEvent): boolean {
+  if (event.key === "Escape") return true;
+  const direction = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+  if (direction === 0) return false;
+  const buttons = splitButtons(event.currentTarget as Element);
+  const at = buttons.indexOf(event.target as HTMLElement);
+  buttons[Math.min(Math.max(at + direction, 0), buttons.length - 1)]?.focus();
+  return true;
 }
 
 /** The lines that a contested hunk would replace. */

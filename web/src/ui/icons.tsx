@@ -32,6 +32,7 @@ const PATHS = {
   comment: "M2.5 3h11v8h-6l-3 2.5V11h-2z",
   clock: "M8 2.5a5.5 5.5 0 100 11 5.5 5.5 0 000-11zM8 5v3.2l2 1.3",
   queue: "M3 4h10M3 8h10M3 12h6",
+  cut: "M2 8h2M7 8h2M12 8h2M8 2v3M6.5 3.5L8 5l1.5-1.5M8 14v-3M6.5 12.5L8 11l1.5 1.5",
   split: "M2 3h12v10H2zM8 3v10",
   picture: "M2.5 3h11v10h-11zM2.5 11l3.5-4 3 3 2-2 2.5 3M10.5 5.5v.01",
   patch: "M4 2.5h8v11H4zM8 5v3M6.5 6.5h3M6.5 10.5h3",

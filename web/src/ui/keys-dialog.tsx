@@ -41,6 +41,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     [
       ["J, K", "Next, previous change"],
       ["Y, N", "Accept, reject"],
+      ["S", "Split the change: ↑ ↓ choose the line, Enter splits"],
       ["U", "Undo the last decision"],
       ["Enter", "Open the change in the editor"],
     ],
