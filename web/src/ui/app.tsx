@@ -2,11 +2,11 @@
 import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { takeOver } from "../actions/edit.js";
+import { save } from "../actions/late-save.js";
 import { dropKept, hasUnsettled, keepTyped, openDrop } from "../actions/project.js";
 import { readLease } from "../actions/refresh.js";
 import { redo, undo } from "../actions/review.js";
 import { addFiles } from "../actions/run.js";
-import { save } from "../actions/save.js";
 import { keepFocus } from "../focus-keeper.js";
 import { holdKeys } from "../held-keys.js";
 import { altLetter } from "../keys.js";

@@ -1,8 +1,8 @@
 /** The top bar: the name of the project, open, undo, save, theme and keyboard shortcuts. */
 import { useRef } from "preact/hooks";
+import { save } from "../actions/late-save.js";
 import { openDirectory, openInput, openSample } from "../actions/project.js";
 import { redo, stepName, undo } from "../actions/review.js";
-import { save } from "../actions/save.js";
 import { canPickDirectory } from "../folder.js";
 import { reveal } from "../reveal.js";
 import { saveTheme, type Theme } from "../settings.js";
