@@ -12,7 +12,8 @@ const REPLIES = [
   "Done.",
 ];
 
-const cards = async (app) => app.cards.evaluateAll((all) => all.map((card) => card.querySelector(".hunk-label").textContent));
+const cards = async (app) =>
+  app.cards.evaluateAll((all) => all.map((card) => card.querySelector(".hunk-label").textContent));
 const focused = (page) => page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? null);
 
 async function inTab({ page, url }, test) {

@@ -5,13 +5,6 @@ import { currentEngine, notify, showError, waiting } from "../store.js";
 import { refresh } from "./refresh.js";
 import { inTurn, sendTyped } from "./review.js";
 
-/** Returns the indexes of the lines of a hunk that can begin its second part. A line and its replacement stay together. */
-export function splitPoints({ lines }: Pick<Hunk, "lines">): ReadonlySet<number> {
-  const changed = lines.flatMap((line, index) => (line.kind === "context" ? [] : [index]));
-  const count = (kind: "added" | "removed"): number => changed.filter((index) => lines[index]?.kind === kind).length;
-  return new Set(Math.max(count("added"), count("removed")) < 2 ? [] : changed.slice(1));
-}
-
 /** Splits a hunk before a line. Returns the id of its first part, or null if it was not split. */
 export function splitHunk(shown: Hunk, line: number, path: string): Promise<string | null> {
   return inTurn(async () => {

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { addComment } from "../actions/additions.js";
 import { openFile } from "../actions/edit.js";
-import { splitHunk, splitPoints } from "../actions/split.js";
+import { splitHunk } from "../actions/split.js";
 import type { Comment } from "../context.js";
 import { type Coloured, type Colourer, segments } from "../editor/colours.js";
 import type { Decision } from "../editor/handle.js";
@@ -12,6 +12,7 @@ import { countLines, hunkSummary, linesPhrase, signed, tightSpans, withoutBreak 
 import { userLines } from "../kept.js";
 import { keyName, meantBy } from "../keys.js";
 import { reveal } from "../reveal.js";
+import { splitPoints } from "../split-points.js";
 import { additions, options } from "../store.js";
 import { CommentBox, CommentView } from "./comments.js";
 import { Icon } from "./icons.js";
