@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Agent, EmendError, isEmendError, memoryStore } from "emend";
+import { WorkerAgent } from "emend/worker";
 import { collect, scripted, serve } from "./support.mjs";
 
 const PNG = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 1, 2, 3);
@@ -125,4 +126,20 @@ test("an image that the model does not take is an error before the run", async (
 
   const offline = await create(t, { model: { provider: "offline" } });
   assert.throws(() => offline.run("look", { images: [png] }), /does not take images/);
+});
+
+test("an agent in a worker takes images, too", async (t) => {
+  const { model, requests } = scripted(["One.", "Two."]);
+  const agent = await WorkerAgent.create({ model });
+  t.after(() => agent.close());
+  await agent.followUp("later", { images: [{ data: JPEG }] });
+  const { text } = await agent.run("first", { images: [{ data: PNG, name: "sketch" }] }).result;
+  assert.equal(text, "Two.");
+  assert.deepEqual(
+    images(requests.at(-1)).map((all) => all.map(({ data }) => data)),
+    [[base64(PNG)], [base64(JPEG)]],
+  );
+  assert.throws(() => agent.run("look", { images: [{ data: "text" }] }), /must be a Uint8Array/);
+  const refused = agent.run("look", { images: [{ data: Uint8Array.of(1) }] });
+  await assert.rejects(refused.result, (error) => isEmendError(error, "unsupported"));
 });

@@ -119,7 +119,7 @@ mod of_agent {
     use emend_agent::store::StoreError;
     use emend_agent::tool::ToolError;
     use emend_agent::workspace::{ReviewError, WorkspaceError};
-    use serde_json::json;
+    use serde_json::{Map, Value, json};
 
     use super::Failure;
 
@@ -149,12 +149,18 @@ mod of_agent {
 
     impl From<ReviewError> for Failure {
         fn from(error: ReviewError) -> Self {
+            let named = |name: &str, value: &str, counts: &[(&str, usize)]| {
+                let mut data = Map::new();
+                data.insert(name.to_owned(), value.into());
+                data.extend(counts.iter().map(|&(name, count)| (name.to_owned(), count.into())));
+                Some(Value::Object(data))
+            };
             let data = match &error {
                 ReviewError::HasDependents { path, n_dependents, from_user } => {
-                    Some(json!({ "path": path, "dependents": n_dependents, "fromUser": from_user }))
+                    named("path", path.as_str(), &[("dependents", *n_dependents), ("fromUser", *from_user)])
                 }
-                ReviewError::Contested { path, n_places } => Some(json!({ "path": path, "contested": n_places })),
-                ReviewError::UnknownHunk { id } => Some(json!({ "id": id })),
+                ReviewError::Contested { path, n_places } => named("path", path.as_str(), &[("contested", *n_places)]),
+                ReviewError::UnknownHunk { id } => named("id", id, &[]),
                 ReviewError::Workspace(error) => return error.clone().into(),
                 _ => None,
             };

@@ -1,13 +1,13 @@
 // Gives the functions of a wasm module names whose order puts similar functions next to each other, for the pass
 // `reorder-functions-by-name` of wasm-opt. A compressor then finds more repetitions, and nearer ones.
 //
-// Similarity is the share of equal minima of 64 hash functions over all runs of four bytes. From the first function on, the next one
+// Similarity is the share of equal minima of 256 hash functions over all runs of four bytes. From the first function on, the next one
 // is the most similar one that is left; similar lengths count, too. The result depends on the bytes of the module alone.
 import { readFileSync, writeFileSync } from "node:fs";
 
-const HASHES = 64;
+const HASHES = 256;
 const RUN = 4;
-const WEIGHT_OF_LENGTH = 0.2;
+const WEIGHT_OF_LENGTH = 0.05;
 const [CUSTOM, IMPORTS, CODE] = [0, 2, 10];
 
 const file = process.argv[2];

@@ -327,12 +327,11 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     const unsaved = scope === "hunks" ? null : await this.#saved.unsaved((each) => engine.files.readDisk(each));
     // Text and review are read in one step, so that the hunks belong to the text.
     const reading = path === null ? null : await readingOf(engine.files, path);
-    const review = engine.review();
-    const changed = this.#review.next(review);
+    const { revision, changed } = this.#review.read(engine);
     this.#saved.touch(...changed.map((file) => file.path));
     return {
-      revision: review.revision,
-      paths: review.files.map((file) => file.path),
+      revision,
+      paths: this.#review.paths,
       changed,
       list,
       unsaved,

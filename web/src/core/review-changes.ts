@@ -1,5 +1,5 @@
 /** The review as the page has it: only the files whose reviews have changed since are sent. */
-import type { Review, ReviewFile } from "emend";
+import type { Agent, Review, ReviewFile } from "emend";
 
 export class ReviewChanges {
   /** The review of each file, as JSON. */
@@ -19,9 +19,27 @@ export class ReviewChanges {
     return changed;
   }
 
-  /** The paths of the last review. */
+  /** Reads what changed in the review of an agent since the last call. Returns the same files as {@link next}. */
+  read(agent: Pick<Agent, "reviewSince">): { readonly revision: number; readonly changed: readonly ReviewFile[] } {
+    const since = Math.max(this.#revision, 0);
+    const review = agent.reviewSince(since);
+    const { revision, files } = review;
+    if (since === 0) return { revision, changed: this.next(review) };
+    this.#revision = revision;
+    const changed = files.filter((file) => {
+      const { path, hunks } = file;
+      const text = JSON.stringify(file);
+      const isOther = this.#sent.get(path) !== text;
+      if (hunks.length > 0) this.#sent.set(path, text);
+      else this.#sent.delete(path);
+      return hunks.length > 0 && isOther;
+    });
+    return { revision, changed };
+  }
+
+  /** The paths of the last review, sorted. */
   get paths(): readonly string[] {
-    return [...this.#sent.keys()];
+    return [...this.#sent.keys()].sort();
   }
 
   /** Makes the next review complete. */

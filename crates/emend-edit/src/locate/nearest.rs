@@ -66,34 +66,39 @@ pub(crate) fn nearest(file: &[&str], asked: &[&str], n_max: usize) -> Vec<Neares
 
 /// Returns the lines (from 0) at which a region may start, best first, judged by equal lines.
 fn by_equal_lines(file: &[&str], asked: &[&str]) -> Vec<usize> {
-    let mut wanted: HashMap<&str, (Vec<usize>, Vec<usize>)> = HashMap::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut wanted: Vec<(&str, Vec<usize>, Vec<usize>)> = Vec::new();
     for (index, line) in asked.iter().enumerate().filter(|(_, line)| line.trim().len() > 1) {
-        wanted.entry(line.trim()).or_default().0.push(index);
+        let place = *places.entry(line.trim()).or_insert(wanted.len());
+        if place == wanted.len() {
+            wanted.push((line.trim(), Vec::new(), Vec::new()));
+        }
+        wanted[place].1.push(index);
     }
     for (index, line) in file.iter().enumerate() {
-        if let Some((_, lines)) = wanted.get_mut(line.trim())
-            && lines.len() <= FREQUENT
+        if let Some(&place) = places.get(line.trim())
+            && wanted[place].2.len() <= FREQUENT
         {
-            lines.push(index);
+            wanted[place].2.push(index);
         }
     }
     // Every pair of equal lines votes for the start it implies. Long and rare lines count for more.
-    let mut votes: HashMap<usize, usize> = HashMap::new();
-    for (line, (indices, lines)) in &wanted {
+    let mut votes = vec![0; file.len()];
+    for (line, indices, lines) in &wanted {
         if lines.is_empty() || lines.len() > FREQUENT || indices.len() > FREQUENT {
             continue;
         }
         let weight = 1 + 100 * line.len().min(60) / lines.len();
         for &at in lines {
             for &index in indices {
-                *votes.entry(at.saturating_sub(index)).or_default() += weight;
+                votes[at.saturating_sub(index)] += weight;
             }
         }
     }
     // An added or missing line shifts the lines after it, so the votes of nearby starts count too.
-    let near = |start: usize| (start.saturating_sub(3)..=start + 3).filter_map(|start| votes.get(&start)).sum();
-    let mut starts: Vec<((usize, usize), usize)> =
-        votes.iter().map(|(&start, &own)| ((near(start), own), start)).collect();
+    let near = |start: usize| votes[start.saturating_sub(3)..votes.len().min(start + 4)].iter().sum();
+    let voted = votes.iter().enumerate().filter(|(_, own)| **own > 0);
+    let mut starts: Vec<((usize, usize), usize)> = voted.map(|(start, &own)| ((near(start), own), start)).collect();
     sort_by(&mut starts, |a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     starts.into_iter().map(|(_, start)| start).collect()
 }

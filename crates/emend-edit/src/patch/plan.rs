@@ -3,7 +3,7 @@
 //! The result states for each file its text before and after. Reading and writing files is left to the caller: see
 //! [`Patch::paths`] for the files to read. Two edits of one file are applied in order and give one result.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -84,7 +84,7 @@ pub fn plan_patch<E: From<EditError>>(
     patch: &Patch,
     read: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
 ) -> Result<Vec<PlannedFile>, E> {
-    let mut builder = PlanBuilder { files: Vec::new(), positions: HashMap::new(), overwrite: patch.overwrite };
+    let mut builder = PlanBuilder { files: Vec::new(), positions: BTreeMap::new(), overwrite: patch.overwrite };
     if patch.edits.is_empty() {
         return Err(EditError::Empty.into());
     }
@@ -156,7 +156,7 @@ impl PathState {
 struct PlanBuilder {
     files: Vec<PathState>,
     /// The index of each path in `files`, by its normalized form.
-    positions: HashMap<String, usize>,
+    positions: BTreeMap<String, usize>,
     overwrite: bool,
 }
 

@@ -47,6 +47,15 @@ pub struct AgentHandle {
     session: Rc<RefCell<Session>>,
 }
 
+/// A change of the review by the user.
+enum Step {
+    Decide(Selection, HunkDecision),
+    /// Splits a hunk before a line.
+    Split(String, usize),
+    Undo,
+    Redo,
+}
+
 /// The files: in memory or a host's.
 enum Files {
     Memory(Shared<MemFs>),
@@ -277,7 +286,7 @@ impl AgentHandle {
 
     /// Splits a hunk in two. The second one starts with `line`.
     pub fn split(&self, hunk_id: String, line: usize) -> Task {
-        self.task(async move |workspace| Ok(workspace.split(&hunk_id, line).await?))
+        self.step(Ok(Step::Split(hunk_id, line)))
     }
 
     /// Rejects hunks. `dependents` is `refuse`, `only` or `with`.
@@ -299,12 +308,12 @@ impl AgentHandle {
 
     /// Undoes the user's last edit or decision.
     pub fn undo(&self) -> Task {
-        self.step(false)
+        self.step(Ok(Step::Undo))
     }
 
     /// Redoes the last undone step.
     pub fn redo(&self) -> Task {
-        self.step(true)
+        self.step(Ok(Step::Redo))
     }
 
     /// Lists all files.
@@ -406,17 +415,19 @@ impl AgentHandle {
         Ok(Selection::All(path.map(|path| self.files.clean(&path)).transpose()?))
     }
 
-    /// Decides on hunks. One task for all decisions keeps the module small.
     fn decide(&self, selection: Result<Selection, Failure>, decision: Result<HunkDecision, Failure>) -> Task {
-        self.task(async move |workspace| Ok(workspace.decide(selection?, decision?).await?))
+        self.step(selection.and_then(|selection| Ok(Step::Decide(selection, decision?))))
     }
 
-    fn step(&self, is_redo: bool) -> Task {
+    /// Changes the review. One task for all changes keeps the module small.
+    fn step(&self, step: Result<Step, Failure>) -> Task {
         self.task(async move |workspace| {
-            Ok(match is_redo {
-                true => workspace.redo().await?,
-                false => workspace.undo().await?,
-            })
+            Ok(match step? {
+                Step::Decide(selection, decision) => workspace.decide(selection, decision).await,
+                Step::Split(hunk_id, line) => workspace.split(&hunk_id, line).await,
+                Step::Undo => workspace.undo().await,
+                Step::Redo => workspace.redo().await,
+            }?)
         })
     }
 

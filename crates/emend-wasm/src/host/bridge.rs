@@ -4,7 +4,6 @@
 //! [`settle`]. The module `task` polls futures after they were woken.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::future::Future;
 use std::panic::PanicHookInfo;
 use std::pin::Pin;
@@ -71,7 +70,7 @@ pub fn panic_now(message: &str) {
 pub fn settle(ticket: u32, ok: bool, value: JsValue) {
     let waker = SLOTS.with(|slots| {
         let mut slots = slots.borrow_mut();
-        let slot = slots.waiting.get_mut(&ticket)?;
+        let slot = slots.slot(ticket)?;
         slot.outcome = Some(if ok { Ok(value) } else { Err(value) });
         slot.waker.take()
     });
@@ -104,7 +103,8 @@ fn report_panic(info: &PanicHookInfo<'_>) {
 #[derive(Default)]
 struct Slots {
     last_ticket: u32,
-    waiting: HashMap<u32, Slot>,
+    /// Few, so that a list is enough.
+    waiting: Vec<(u32, Slot)>,
 }
 
 #[derive(Default)]
@@ -117,11 +117,15 @@ impl Slots {
     fn take_ticket(&mut self) -> u32 {
         loop {
             self.last_ticket = self.last_ticket.wrapping_add(1);
-            if !self.waiting.contains_key(&self.last_ticket) {
-                self.waiting.insert(self.last_ticket, Slot::default());
+            if self.slot(self.last_ticket).is_none() {
+                self.waiting.push((self.last_ticket, Slot::default()));
                 return self.last_ticket;
             }
         }
+    }
+
+    fn slot(&mut self, ticket: u32) -> Option<&mut Slot> {
+        self.waiting.iter_mut().find(|(known, _)| *known == ticket).map(|(_, slot)| slot)
     }
 }
 
@@ -143,7 +147,7 @@ impl Future for Settled {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         SLOTS.with(|slots| {
             let mut slots = slots.borrow_mut();
-            let Some(slot) = slots.waiting.get_mut(&self.ticket) else { return Poll::Pending };
+            let Some(slot) = slots.slot(self.ticket) else { return Poll::Pending };
             match slot.outcome.take() {
                 Some(outcome) => Poll::Ready(outcome),
                 None => {
@@ -157,7 +161,12 @@ impl Future for Settled {
 
 impl Drop for Settled {
     fn drop(&mut self) {
-        SLOTS.with(|slots| slots.borrow_mut().waiting.remove(&self.ticket));
+        // The slot is dropped after the borrow.
+        SLOTS.with(|slots| {
+            let waiting = &mut slots.borrow_mut().waiting;
+            let at = waiting.iter().position(|(known, _)| *known == self.ticket)?;
+            Some(waiting.swap_remove(at))
+        });
     }
 }
 

@@ -47,6 +47,26 @@ fn a_split_hunk_is_decided_in_parts_and_joined_by_an_undo() {
 }
 
 #[test]
+fn a_review_since_a_revision_lists_the_files_that_changed_alone() {
+    let world = World::new("//- a.txt\na\n//- b.txt\nb\n", Mode::Staged);
+    world.agent("a.txt", Some("A\n")).unwrap();
+    let first = world.workspace.revision();
+    world.agent("b.txt", Some("B\n")).unwrap();
+    let since = |revision| {
+        let files = world.workspace.review_since(revision).files.into_iter();
+        files.map(|file| (file.path.as_str().to_owned(), file.hunks.len())).collect::<Vec<_>>()
+    };
+    assert_eq!(since(0), [("a.txt".to_owned(), 1), ("b.txt".to_owned(), 1)]);
+    assert_eq!(since(first), [("b.txt".to_owned(), 1)]);
+    let second = world.workspace.revision();
+    assert_eq!(since(second), []);
+    world.accept(0);
+    assert_eq!(since(second), [("a.txt".to_owned(), 0)]);
+    block_on(world.workspace.undo()).unwrap();
+    assert_eq!(world.workspace.review_since(0), world.workspace.review());
+}
+
+#[test]
 fn a_hunk_is_not_split_where_a_part_would_be_empty() {
     for (line, expected) in
         [(0, Err(Code::InvalidArgument)), (1, Ok(2)), (4, Err(Code::InvalidArgument)), (9, Err(Code::InvalidArgument))]
