@@ -5,21 +5,18 @@ import test from "node:test";
 import { Agent, isEmendError } from "emend";
 import { hunkIds, scripted } from "./support.mjs";
 
-/** An agent over `files` whose model writes `steps` in turn, each a pair of path and content. */
-async function edited(t, files, ...steps) {
-  const calls = steps.map(([path, content]) => [["write_file", { file_path: path, content, overwrite: true }]]);
-  const agent = await Agent.create({
-    files,
-    model: scripted([[["read_many_files", { paths: Object.keys(files) }]], ...calls]).model,
-  });
+/** An agent over `files` in which the model has made `edits`, each of a path, an old and a new text. */
+async function edited(t, files, ...edits) {
+  const calls = edits.map(([path, from, to]) => [["edit_file", { file_path: path, old_string: from, new_string: to }]]);
+  const agent = await Agent.create({ files, model: scripted([...calls, "Done."]).model });
   t.after(() => agent.close());
-  const { error, reason } = await agent.run("go").result;
-  assert.equal(reason, "natural", String(error));
+  await agent.run("go").result;
+  assert.equal(hunkIds(agent.review()).length, edits.length);
   return agent;
 }
 
 test("a hunk is split at a line, decided in parts, and joined by undo", async (t) => {
-  const agent = await edited(t, { "a.txt": "a\nb\nc\n" }, ["a.txt", "A\nB\nc\n"]);
+  const agent = await edited(t, { "a.txt": "a\nb\nc\n" }, ["a.txt", "a\nb\n", "A\nB\n"]);
   const [id] = hunkIds(agent.review());
   const told = [];
   agent.subscribe((change) => told.push(change));
@@ -52,7 +49,7 @@ test("a hunk is split at a line, decided in parts, and joined by undo", async (t
 
 test("a review since a revision lists the files that changed, also those without hunks now", async (t) => {
   const files = { "a.txt": "a\n", "b.txt": "b\n", "c.txt": "c\n" };
-  const agent = await edited(t, files, ["a.txt", "A\n"], ["b.txt", "B\n"]);
+  const agent = await edited(t, files, ["a.txt", "a", "A"], ["b.txt", "b", "B"]);
   const whole = agent.review();
   assert.deepEqual(agent.reviewSince(0), whole);
   assert.deepEqual(agent.reviewSince(whole.revision), { revision: whole.revision, files: [] });
