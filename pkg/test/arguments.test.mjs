@@ -263,7 +263,7 @@ test("an option with an unknown name is an error that lists the known names", as
   await check(() => edit.unifiedDiff("a", "b", oops), "context, oldName, newName");
   await check(() => toZip({ a: "b" }, oops), "level, modified");
   await check(() => fromZip(new Uint8Array(3), oops), "filter, maxBytes, maxFiles");
-  await check(() => agent.run("hi", oops), "signal");
+  await check(() => agent.run("hi", oops), "signal, images");
   await check(() => agent.accept([], oops), "over");
   await check(() => agent.files.write("a.txt", "", oops), "base");
   // Absent and `undefined` are the same.
