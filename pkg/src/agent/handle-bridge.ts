@@ -51,8 +51,7 @@ export class HandleBridge {
 
   /** Starts an asynchronous method and parses its JSON result. */
   async callAsync<T>(work: (handle: AgentHandle) => Task): Promise<T> {
-    this.refuseIfClosed();
-    return this.wasm.run<T>(() => work(this.handle), this.drivers);
+    return this.#run(work, undefined);
   }
 
   /**
@@ -61,13 +60,15 @@ export class HandleBridge {
    * @throws {BusyError} if it waits for a call of the environment that does not end.
    */
   async change<T>(work: (handle: AgentHandle) => Task): Promise<T> {
+    return this.#run(work, this.host && watchOf(this.host));
+  }
+
+  async #run<T>(work: (handle: AgentHandle) => Task, watch: Watch | undefined): Promise<T> {
     this.refuseIfClosed();
-    const { host } = this;
-    if (host === undefined) return this.callAsync(work);
     try {
-      return await this.wasm.run<T>(() => work(this.handle), this.drivers, watchOf(host));
+      return await this.wasm.run<T>(() => work(this.handle), this.drivers, watch);
     } catch (error) {
-      throw host.explained(error);
+      throw this.host === undefined ? error : this.host.explained(error);
     }
   }
 

@@ -108,6 +108,12 @@ export interface ExecutionEnvironment {
   readonly platform?: "linux" | "darwin" | "windows" | "win32" | "wasm" | undefined;
   /** Version of the operating system that the model is told. */
   readonly osVersion?: string | undefined;
+  /**
+   * Maximum time of one call, in milliseconds. Then `signal` fires, and the call fails with code `timeout`; for the model the code
+   * is `io_error`. The time of an iterable begins anew with each item. 0 means no limit. It does not apply to `initialize`, which
+   * may ask the user, and to `exec`, whose commands have limits of their own. Default: 5 minutes.
+   */
+  readonly timeoutMs?: number | undefined;
 
   /** Prepares the environment. Called before the first run, and again after a failure. */
   initialize?(options: CallOptions): MaybePromise<void>;

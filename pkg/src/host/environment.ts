@@ -14,6 +14,7 @@ import { gather, type Item, unfit } from "./gathering.js";
 import { HostCommand } from "./host-command.js";
 import { SharedNames } from "./shared-names.js";
 import { Stall } from "./stall.js";
+import { TimeLimit } from "./time-limit.js";
 
 /** A running call. `cancel` does not run the host's code before it returns. */
 interface RunningCall {
@@ -53,6 +54,7 @@ export class HostFiles {
   readonly ignoresCase: boolean;
   readonly #host: ExecutionEnvironment;
   readonly #methods: ReadonlySet<string>;
+  readonly #limit: TimeLimit;
   /** The pending calls that only read: the function that ends a call, and the run that made the call. */
   readonly #reading = new Map<() => void, object | undefined>();
   /** The pending writes: the function that limits the wait for a write, and the run that made the call. */
@@ -93,6 +95,11 @@ export class HostFiles {
     }
     if (typeof osVersion !== "string" || osVersion === "")
       throw wrong("the environment's `osVersion` must be a string with at least one character");
+    try {
+      this.#limit = new TimeLimit(host.timeoutMs);
+    } catch {
+      throw wrong("the environment's `timeoutMs` must be a number of milliseconds, 0 or more");
+    }
     this.root = workingDirectory;
     this.osVersion = osVersion;
     this.ignoresCase = ["darwin", "windows", "win32"].includes(platform);
@@ -134,7 +141,10 @@ export class HostFiles {
       else if (run !== undefined && this.#hurried.has(run)) limit(false);
       else this.#writing.set(limit, run);
       this.#do(operation, path, given, abort.signal, run)
-        .then(resolve, (thrown: unknown) => reject(exceptionJson(thrown, operation, path)))
+        .then(resolve, (thrown: unknown) => {
+          if (this.#limit.isOverdue(thrown)) abort.abort();
+          reject(exceptionJson(thrown, operation, path));
+        })
         .finally(() => {
           over = true;
           ended();
@@ -201,9 +211,9 @@ export class HostFiles {
     }
   }
 
-  /** Returns the error of a change with what is known about it here. */
+  /** Returns the error of a call with what is known about it here. */
   explained(error: unknown): unknown {
-    return this.#compared.explained(this.#failedWrites.explained(error));
+    return this.#limit.explained(this.#compared.explained(this.#failedWrites.explained(error)));
   }
 
   /** `run` is the run or the change that makes the call. */
@@ -231,15 +241,18 @@ export class HostFiles {
         if (path === "") throw new EmendError("invalid_argument", "the path is the root");
         return this.#write(path, given as Bytes, signal, run);
       case "remove":
-        return this.#change(path, null, signal, run, (options) => this.#host.remove(path, options));
+        return this.#change(path, null, signal, run, (options) =>
+          this.#limit.of("remove", this.#host.remove(path, options), signal),
+        );
       case "glob": {
-        const found = await gather("glob", await this.#host.glob?.(given as string, { path, signal }), signal);
+        const files = this.#host.glob?.(given as string, { path, signal });
+        const found = await this.#gathered("glob", files, signal);
         return (await this.#described("glob", "", found, signal)).join("\0");
       }
       default: {
         const [pattern = "", letter, glob] = (given as string).split("\0");
         const options = { path, ignoreCase: letter === "i", glob: glob || undefined, signal };
-        const found = await gather("grep", await this.#host.grep?.(pattern, options), signal);
+        const found = await this.#gathered("grep", this.#host.grep?.(pattern, options), signal);
         // The core reads the files anyway, so it needs no sizes.
         return found.flatMap((item) => [nameOf("grep", item), "f", "0", "0"]).join("\0");
       }
@@ -249,7 +262,7 @@ export class HostFiles {
   async #stat(path: string, signal: AbortSignal, run?: object): Promise<Fields | undefined> {
     let given: unknown;
     try {
-      given = await this.#host.stat(path, { signal });
+      given = await this.#limit.of("stat", this.#host.stat(path, { signal }), signal);
     } catch (thrown) {
       // A path below a file does not exist either.
       if (codeOf(thrown, "stat").code !== "not_found") throw thrown;
@@ -264,7 +277,7 @@ export class HostFiles {
   }
 
   async #read(path: string, signal: AbortSignal): Promise<Uint8Array> {
-    const given: unknown = await this.#host.read(path, { signal });
+    const given: unknown = await this.#limit.of("read", this.#host.read(path, { signal }), signal);
     if (typeof given === "string") return new TextEncoder().encode(given);
     if (given instanceof ArrayBuffer) return new Uint8Array(given);
     if (given === null || given === undefined) throw new EmendError("not_found", `${path} does not exist`);
@@ -278,7 +291,8 @@ export class HostFiles {
     const bytes = await this.#read(path, signal);
     found?.(bytes);
     return this.#failedWrites.seen(path, bytes, async (content) => {
-      await this.#host.write(path, content as Bytes, { signal, replaces: bytes });
+      const written = this.#host.write(path, content as Bytes, { signal, replaces: bytes });
+      await this.#limit.of("write", written, signal);
       found?.(content);
     });
   }
@@ -294,13 +308,14 @@ export class HostFiles {
     await this.#change(path, content, signal, run, async (options) => {
       if (this.#names.isSaved(run, path, content)) return;
       try {
-        await this.#host.write(path, content, options);
+        await this.#limit.of("write", this.#host.write(path, content, options), signal);
         this.#names.wrote(run, path, options.replaces, content);
       } catch (thrown) {
         const readNow = (): Promise<Uint8Array | undefined> => this.#read(path, signal).catch(() => undefined);
         const isRefused = codeOf(thrown, "write").code === "stale";
         // The core does not restore a file after a write that it gave up.
-        if (!signal.aborted && !isRefused) await this.#failedWrites.fail(path, content, readNow);
+        const isGivenUp = signal.aborted || this.#limit.isOverdue(thrown);
+        if (!isGivenUp && !isRefused) await this.#failedWrites.fail(path, content, readNow);
         throw thrown;
       }
     });
@@ -340,7 +355,7 @@ export class HostFiles {
   }
 
   async #directory(path: string, rules: boolean, signal: AbortSignal): Promise<string[]> {
-    const entries = await gather("list", await this.#host.list(path, { signal }), signal);
+    const entries = await this.#gathered("list", this.#host.list(path, { signal }), signal);
     const fields = await this.#described("list", path === "" ? "" : `${path}/`, entries, signal);
     const has = rules && entries.some((item) => nameOf("list", item) === ".gitignore");
     return [has ? await this.#rules(path, signal) : "", String(fields.length / 4), ...fields];
@@ -350,6 +365,13 @@ export class HostFiles {
   async #rules(path: string, signal: AbortSignal): Promise<string> {
     const rules = await orSkipped(this.#read(path === "" ? ".gitignore" : `${path}/.gitignore`, signal));
     return new TextDecoder().decode(rules).replaceAll("\0", "\ufffd");
+  }
+
+  /** Returns the items that a method has found. The time limit holds for each item. */
+  async #gathered(method: "list" | "glob" | "grep", found: unknown, signal: AbortSignal): Promise<Item[]> {
+    return gather(method, await this.#limit.of(method, found, signal), signal, (next) =>
+      this.#limit.of(method, next, signal),
+    );
   }
 
   /** Returns the name and the fields of each entry, four texts per entry. Entries that no longer exist are skipped. */

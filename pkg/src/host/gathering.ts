@@ -14,13 +14,21 @@ const ITEMS_MAX = 1_000_000;
 /** Number of items after which other work gets a turn. */
 const PIECE = 10_000;
 
+/** Limits the wait for the next item. */
+type Limited = <T>(next: PromiseLike<T>) => PromiseLike<T>;
+
 /**
  * Returns the items of `given`. An iterator is told its end with `return` when `signal` fires or the limit is reached.
  *
  * @throws {TypeError} if `given` is not iterable.
  * @throws {EmendError} with code `limit_reached`.
  */
-export async function gather(method: string, given: unknown, signal: AbortSignal): Promise<Item[]> {
+export async function gather(
+  method: string,
+  given: unknown,
+  signal: AbortSignal,
+  limited: Limited = (next) => next,
+): Promise<Item[]> {
   if (Array.isArray(given) && given.length <= PIECE) return [...given] as Item[];
   const { [Symbol.iterator]: some, [Symbol.asyncIterator]: later } = Object(given) as Partial<
     Iterable<Item> & AsyncIterable<Item>
@@ -30,13 +38,14 @@ export async function gather(method: string, given: unknown, signal: AbortSignal
   }
   const iterator =
     typeof later === "function" ? later.call(given as AsyncIterable<Item>) : some?.call(given as Iterable<Item>);
-  return taken(method, iterator as Iterator<Item> | AsyncIterator<Item>, signal);
+  return taken(method, iterator as Iterator<Item> | AsyncIterator<Item>, signal, limited);
 }
 
 async function taken(
   method: string,
   iterator: Iterator<Item> | AsyncIterator<Item>,
   signal: AbortSignal,
+  limited: Limited,
 ): Promise<Item[]> {
   const items: Item[] = [];
   let stop = (_reason: unknown): void => {};
@@ -51,7 +60,7 @@ async function taken(
     if (signal.aborted) abort();
     for (;;) {
       const next = iterator.next();
-      const { done, value } = isThenable(next) ? await Promise.race([next, stopped]) : next;
+      const { done, value } = isThenable(next) ? await Promise.race([limited(next), stopped]) : next;
       if (done) {
         isOpen = false;
         return items;
