@@ -117,6 +117,24 @@ test("an agent in a worker has the limit, too", { timeout: 60_000 }, async () =>
   agent.close();
 });
 
+test("many calls at the same time are no warning of Node", { timeout: 60_000 }, async (t) => {
+  const warnings = [];
+  const warned = (warning) => warnings.push(warning);
+  process.on("warning", warned);
+  t.after(() => process.off("warning", warned));
+  const names = Array.from({ length: 100 }, (_, index) => `${index}.txt`);
+  const environment = mapped(Object.fromEntries(names.map((name) => [name, "a\n"])));
+  const { stat } = environment;
+  environment.stat = async (path) => {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return stat(path);
+  };
+  const agent = await create(t, environment);
+  assert.equal((await agent.files.list()).length, names.length);
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  assert.deepEqual(warnings, []);
+});
+
 test("a call that is given up keeps no process alive", { timeout: 60_000 }, async () => {
   const program = `
     import { Agent } from "emend";

@@ -10,12 +10,15 @@ const DEFAULT_MS = 5 * 60_000;
 /** The longest delay that `setTimeout` accepts, in milliseconds. */
 const DELAY_MAX_MS = 2 ** 31 - 1;
 
+type Timer = ReturnType<typeof setTimeout>;
+
 /** Limits the calls of one environment. */
 export class TimeLimit {
   readonly #ms: number;
   /** The messages of calls that took too long: one for each method. */
   readonly #messages = new Set<string>();
   readonly #errors = new WeakSet<object>();
+  readonly #timers = new WeakMap<AbortSignal, Set<Timer>>();
 
   /** `ms` is the option `timeoutMs`. @throws {RangeError} if it is not a number of milliseconds. */
   constructor(ms: unknown = DEFAULT_MS) {
@@ -31,16 +34,16 @@ export class TimeLimit {
     if (this.#ms === Infinity || typeof (Object(given) as Partial<PromiseLike<T>>).then !== "function") return given;
     return new Promise<T>((resolve, reject) => {
       const timer = setTimeout(() => reject(this.#overdue(method)), this.#ms);
-      // A timer would keep a program alive.
-      const stop = (): void => clearTimeout(timer);
-      signal.addEventListener("abort", stop);
+      const timers = this.#timersOf(signal);
+      timers.add(timer);
       Promise.resolve(given)
         .then(resolve, reject)
         .finally(() => {
-          stop();
-          signal.removeEventListener("abort", stop);
+          clearTimeout(timer);
+          timers.delete(timer);
         });
-      if (signal.aborted) stop();
+      // A timer would keep a program alive.
+      if (signal.aborted) clearTimeout(timer);
     });
   }
 
@@ -56,6 +59,19 @@ export class TimeLimit {
     if (![...this.#messages].some((overdue) => message.includes(overdue))) return error;
     const suggestions = ["try again", "give the environment another `timeoutMs`"];
     return new EmendError("timeout", message, { data, cause, retryable: true, suggestions });
+  }
+
+  /** Returns the timers that end with a signal. It has one listener: Node warns of more than ten. */
+  #timersOf(signal: AbortSignal): Set<Timer> {
+    const known = this.#timers.get(signal);
+    if (known !== undefined) return known;
+    const timers = new Set<Timer>();
+    this.#timers.set(signal, timers);
+    const stop = (): void => {
+      for (const timer of timers) clearTimeout(timer);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    return timers;
   }
 
   #overdue(method: string): EmendError {
