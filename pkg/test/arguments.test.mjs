@@ -235,6 +235,11 @@ test("an empty path of a directory on disk is refused, and not the current direc
   }
 });
 
+test("a URL in place of a path says which function makes it one", async () => {
+  const error = await errorOf(() => node.nodeFs(new URL("file:///home")));
+  assert.ok(isEmendError(error, "invalid_argument") && error.message.includes("`fileURLToPath(url)`"), `${error}`);
+});
+
 test("a wrong argument of any function is an error with a code", async () => {
   const others = [];
   for (const [name, call, kinds, code = "invalid_argument"] of CALLS) {

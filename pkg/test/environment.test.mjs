@@ -159,6 +159,8 @@ test("missing or wrong parts of an environment are reported when the agent is cr
   };
   await refused({ environment: {} }, /^the environment needs `read`, `write`, `remove`, `stat`, `list`$/);
   await refused({ environment: null }, /needs `read`/);
+  await refused({ environment: "/home/me" }, /use `nodeFs\(path\)` of `emend\/node`$/);
+  await refused({ environment: Promise.resolve(mapped({})) }, /put `await` before it$/);
   const good = mapped({});
   await refused({ environment: { ...good, stat: undefined, list: "no" } }, /needs `stat`, `list`$/);
   await refused({ environment: { ...good, exec: true } }, /`exec` must be a function/);
@@ -266,8 +268,8 @@ test("exceptions of a method are mapped by their code or name", async (t) => {
   ]) {
     await check("write", error, code, message);
   }
-  await check("list", failure("ENOTDIR"), "invalid_argument", '"": it is not a directory');
-  await check("list", dom("TypeMismatchError"), "invalid_argument", '"": it is not a directory');
+  await check("list", failure("ENOTDIR"), "invalid_argument", '"/workspace": it is not a directory');
+  await check("list", dom("TypeMismatchError"), "invalid_argument", '"/workspace": it is not a directory');
   assert.equal(environment.text("a.txt"), "a\n");
 });
 

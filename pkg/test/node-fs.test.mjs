@@ -432,3 +432,20 @@ test("nodeFs: a failed write after those of several names of one file restores i
   await agent.acceptAll("c.txt");
   assert.equal(await read(), "color one\nx\ny\nz\nw\ncolor two\n");
 });
+
+test("nodeFs: an error about the root names it", async (t) => {
+  const root = await directory(t);
+  await writeFile(join(root, "a.txt"), "a\n");
+  for (const [name, code, message] of [
+    ["none", "not_found", "does not exist"],
+    ["a.txt", "invalid_argument", "it is not a directory"],
+  ]) {
+    const environment = nodeFs(join(root, name));
+    const agent = await Agent.create({ environment });
+    t.after(() => agent.close());
+    await assert.rejects(agent.files.list(), (error) => {
+      assert.ok(error.message.startsWith(JSON.stringify(environment.workingDirectory)), error.message);
+      return isEmendError(error, code) && error.message.endsWith(message);
+    });
+  }
+});

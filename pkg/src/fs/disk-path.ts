@@ -7,6 +7,7 @@ import { invalid, requireText } from "../validate.js";
  * a setting that is missing. `what` names the path in the error.
  */
 export function diskPath(what: string, value: unknown): string {
+  if (value instanceof URL) throw invalid(`${what} must be a string; use \`fileURLToPath(url)\` of \`node:url\``);
   const text = requireText(what, value);
   if (text === "") throw invalid(`${what} is empty; use \`process.cwd()\` for the current directory`);
   if (text.includes("\0")) throw invalid(`${what} contains a NUL character`);

@@ -2,7 +2,7 @@
 
 import { bytesOf } from "../bytes.js";
 import { ConfigError, EmendError } from "../errors.js";
-import { messageOf } from "../exceptions.js";
+import { fieldOf, messageOf } from "../exceptions.js";
 import type { Bytes } from "../files/types.js";
 import type { Command } from "./command-feed.js";
 import { CommandReading, lineToRead } from "./command-reading.js";
@@ -81,7 +81,10 @@ export class HostFiles {
   constructor(host: ExecutionEnvironment) {
     const given = Object(host) as Record<string, unknown>;
     const missing = REQUIRED.filter((name) => typeof given[name] !== "function");
-    if (missing.length > 0) throw wrong(`the environment needs ${missing.map((name) => `\`${name}\``).join(", ")}`);
+    if (missing.length > 0) {
+      const needs = `the environment needs ${missing.map((name) => `\`${name}\``).join(", ")}`;
+      throw wrong(`${needs}${adviceFor(host)}`);
+    }
     const others = OPTIONAL.filter((name) => given[name] !== undefined);
     const strange = others.find((name) => typeof given[name] !== "function");
     if (strange !== undefined) throw wrong(`the environment's \`${strange}\` must be a function`);
@@ -213,7 +216,19 @@ export class HostFiles {
 
   /** Returns the error of a call with what is known about it here. */
   explained(error: unknown): unknown {
+    return this.#named(this.#withCause(error));
+  }
+
+  #withCause(error: unknown): unknown {
     return this.#limit.explained(this.#compared.explained(this.#failedWrites.explained(error)));
+  }
+
+  /** Returns an error about the root with its path: the core has the empty path. */
+  #named(error: unknown): unknown {
+    if (!(error instanceof EmendError) || !/^(?:"": | does not exist)/.test(error.message)) return error;
+    const { message, code, data, retryable, suggestions, cause } = error;
+    const named = message.replace(/^(?:"")?/, JSON.stringify(this.root));
+    return new EmendError(code, named, { data, retryable, suggestions, cause });
   }
 
   /** `run` is the run or the change that makes the call. */
@@ -441,6 +456,12 @@ async function mapConcurrent<T, R>(items: readonly T[], work: (item: T) => Promi
   };
   await Promise.all(Array.from({ length: Math.min(CONCURRENT_MAX, items.length) }, some));
   return done;
+}
+
+/** Returns what to do about a value that is given in place of an environment. */
+function adviceFor(given: unknown): string {
+  if (typeof given === "string") return "; for a directory on disk, use `nodeFs(path)` of `emend/node`";
+  return typeof fieldOf(given, "then") === "function" ? "; it is a promise: put `await` before it" : "";
 }
 
 function wrong(message: string): ConfigError {
