@@ -191,7 +191,9 @@ export const tests = {
       assert.equal(await view.locator(".diff-line.added code").textContent(), "the seasonDays are 14");
       assert.equal(await view.locator(".diff-line.mine code").textContent(), "middle of mine");
       const tops = (text) =>
-        view.locator("code", { hasText: text }).evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
+        view
+          .locator("code", { hasText: text })
+          .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
       assert.equal(new Set(await tops("end")).size, 1, "the rows are aligned");
       await page.setViewportSize({ width: 390, height: 844 });
       assert.equal(new Set(await tops("end")).size, 3, "the columns are below each other");

@@ -136,7 +136,9 @@ export const tests = {
         times.push(await open(() => item.click(), points.getByRole("group", { name: "Before the task → now: a.txt" })));
         await page.keyboard.press("Escape");
       }
-      console.log(`# 50 tasks: versions ${times.slice(0, 2).join(", ")} ms, checkpoints ${times.slice(2).join(", ")} ms`);
+      console.log(
+        `# 50 tasks: versions ${times.slice(0, 2).join(", ")} ms, checkpoints ${times.slice(2).join(", ")} ms`,
+      );
       assert.ok(Math.max(...times) < 1_500, times.join());
       assert.ok(times[1] < 500 && times[3] < 500, times.join());
     } finally {
@@ -180,7 +182,8 @@ export const tests = {
       await app.openFile("a.txt");
       await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
       await app.ask("shout");
-      const note = page.locator(".live-note");
+      // The open file is the canvas, so the place is in the note about the lease.
+      const note = page.locator(".canvas");
       await note.getByRole("button", { name: "at line 190" }).waitFor();
       const isSeen = (text) =>
         page.waitForFunction((wanted) => {
@@ -205,7 +208,7 @@ export const tests = {
       assert.equal(await page.locator(".cm-line", { hasText: "LINE 20" }).count(), 0, "the editor stays");
       held[2].release();
       await app.finished();
-      await note.waitFor({ state: "detached" });
+      await note.getByRole("checkbox", { name: "Follow" }).waitFor({ state: "detached" });
       assert.equal(await page.locator(".assistant-line").count(), 0);
     } finally {
       await provider.close();

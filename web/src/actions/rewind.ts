@@ -102,7 +102,12 @@ function usualText(gone: GoneBack): string | null {
 /** Returns the lines of the user that are not in the text from before the task. */
 function lostLines(file: PastFile): readonly string[] {
   if (file.own.length === 0) return [];
-  const kept = usualText(goneBack(file));
+  const gone = goneBack(file);
+  // The whole lines, as the user sees them now.
+  const kept = withChoices(
+    gone,
+    gone.places.map(() => "keep"),
+  );
   const rows = lineDiff(file.before, kept).flat();
   const added = rows.flatMap((row) => (row.kind === "added" ? [`line ${row.newNumber}: ${row.text.trim()}`] : []));
   const removed = rows.some((row) => row.kind === "removed");

@@ -8,6 +8,9 @@ interface Texts {
   readonly after: string | null;
 }
 
+/** The states of a job that can still change files. */
+const WORKING: ReadonlySet<JobRecord["status"]> = new Set(["queued", "running", "waiting_for_user"]);
+
 /** A file of the server with its text on the disk. */
 interface Buffer {
   readonly content?: string | null | undefined;
@@ -15,7 +18,7 @@ interface Buffer {
 }
 
 export class RemoteEarlier {
-  /** The texts by checkpoint and path. Those of a task that has ended stay as they are. */
+  /** The texts by checkpoint and path. Those of a task that has done its work stay as they are. */
   readonly #known = new Map<string, Promise<Texts>>();
 
   constructor(
@@ -32,7 +35,7 @@ export class RemoteEarlier {
       return { before: found.checkpoint_base ?? null, after: found.agent_proposed ?? null };
     });
     // A job that runs writes more.
-    if (job?.finished_at != null) this.#known.set(key, read);
+    if (job && !WORKING.has(job.status)) this.#known.set(key, read);
     read.catch(() => this.#known.delete(key));
     return read;
   }

@@ -38,6 +38,7 @@ import { later } from "./later.js";
 import { ToolButton } from "./top-bar.js";
 
 const LivePlace = later(async () => (await import("./live-place.js")).LivePlace);
+const Marks = later(async () => (await import("./marks.js")).Marks);
 const Preview = later(async () => (await import("./preview.js")).Preview);
 const ReviewPane = later(async () => (await import("./review-pane.js")).ReviewPane);
 const VersionsView = later(async () => (await import("./versions.js")).VersionsView);
@@ -244,32 +245,6 @@ function isMarkdown(path: string | null): boolean {
   return path !== null && /\.(md|markdown)$/i.test(path);
 }
 
-/** Number of marks beside the scroll bar. More would be one block of colour. */
-const MARKS_MAX = 300;
-
-/** Marks beside the scroll bar, at the places of the changes in the file. */
-function Marks() {
-  const hunks = openHunks.value;
-  if (hunks.length === 0 || hunks.length > MARKS_MAX) return null;
-  const { lines } = cursor.value;
-  return (
-    <div class="marks" aria-hidden="true">
-      {hunks.map((hunk) => (
-        // biome-ignore lint/a11y/noStaticElementInteractions: for the mouse; keys move between changes.
-        <span
-          key={hunk.id}
-          class={hunk.keptByUser || hunk.contested ? "mark mine" : hunk.newLines === 0 ? "mark removed" : "mark"}
-          style={{ top: `${(100 * Math.max(hunk.newStart - 1, 0)) / Math.max(lines, 1)}%` }}
-          onMouseDown={(event) => {
-            event.preventDefault();
-            editor.goToHunk(hunk.id);
-          }}
-        />
-      ))}
-    </div>
-  );
-}
-
 function Canvas() {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => (host.current ? editor.mount(host.current) : undefined), []);
@@ -286,7 +261,7 @@ function Canvas() {
       title={held ? "Assistant editing canvas…" : undefined}
     >
       <div class="editor-host" ref={host} hidden={empty || earlier} />
-      {!empty && !previewed && !earlier && <Marks />}
+      {openHunks.value.length > 0 && !empty && !previewed && !earlier && <Marks />}
       {previewed && <Preview />}
       {earlier && <VersionsView key={path} path={path} />}
       {empty && (
