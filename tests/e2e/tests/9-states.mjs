@@ -75,6 +75,10 @@ export const tests = {
       await menu(page, item);
       await page.waitForTimeout(300);
       await check(item);
+      if (item === "Checkpoints…") {
+        await page.getByLabel("Compare").selectOption("Before · by the assistant · now");
+        await check("three texts");
+      }
       await page.keyboard.press("Escape");
     }
     await page.getByRole("button", { name: "More" }).click();
@@ -84,6 +88,12 @@ export const tests = {
     await page.getByRole("button", { name: /^Edit and send again: rename/ }).click();
     await page.getByText(/These files change/).waitFor();
     await check("go back");
+    await page.getByRole("radio", { name: /They go, too/ }).check();
+    await check("go back without own edits");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Earlier versions" }).click();
+    await page.locator(".version").first().waitFor();
+    await check("versions");
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Preview" }).click();
     await check("preview");
