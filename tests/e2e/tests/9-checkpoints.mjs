@@ -1,7 +1,10 @@
 // Going back to before a task: the user's lines with words of the assistant, without the user's edits, and in part.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { menu, openApp } from "../app.mjs";
 import { startProvider } from "../provider.mjs";
+import { joinServer, withServer } from "../service.mjs";
 
 const FILES = { "a.txt": "the loanDays are 14\nmiddle\nend\n", "b.txt": "loanDays\n" };
 
@@ -24,7 +27,7 @@ async function withTask(page, url, test, files = FILES) {
   await test(app);
 }
 
-async function openGoBack(page, app) {
+async function openGoBack(page) {
   await menu(page, "Checkpoints…");
   await page
     .getByRole("dialog", { name: "Checkpoints" })
@@ -33,7 +36,6 @@ async function openGoBack(page, app) {
   const dialog = page.getByRole("dialog", { name: "Go back to before this task" });
   await dialog.getByRole("radio", { name: /Only the files/ }).check();
   await dialog.getByText(/This file changes|These files change/).waitFor();
-  assert.ok(app);
   return dialog;
 }
 
@@ -50,7 +52,7 @@ export const tests = {
     await withTask(page, url, async (app) => {
       await retype(page, app, "seasonDays are 14", "the seasonDays are 21");
       for (const [label, line] of outcomes) {
-        const dialog = await openGoBack(page, app);
+        const dialog = await openGoBack(page);
         await dialog.getByText("These files change: a.txt, b.txt.").waitFor();
         await dialog.getByText("your edit is on words of the assistant, line 1: you choose what stays").waitFor();
         await dialog.getByRole("button", { name: "Go back", exact: true }).click();
@@ -80,7 +82,7 @@ export const tests = {
   async "a question about a line before going back can be cancelled, and then nothing has changed"({ page, url }) {
     await withTask(page, url, async (app) => {
       await retype(page, app, "seasonDays are 14", "the seasonDays are 21");
-      const dialog = await openGoBack(page, app);
+      const dialog = await openGoBack(page);
       await dialog.getByRole("button", { name: "Go back", exact: true }).click();
       const question = page.getByRole("dialog", { name: "You edited inside this change" });
       await question.getByRole("button", { name: "Cancel" }).click();
@@ -102,7 +104,7 @@ export const tests = {
       await page.keyboard.press("End");
       await page.keyboard.insertText("\nmine");
       await page.waitForTimeout(700);
-      const dialog = await openGoBack(page, app);
+      const dialog = await openGoBack(page);
       await dialog.getByRole("button", { name: "Go back", exact: true }).click();
       await app.says("The files are as before the task");
       assert.equal(await app.text(), "the loanDays are 14\nmiddle\nmine\nend\n");
@@ -114,7 +116,7 @@ export const tests = {
   async "going back without the user's edits says which of them are lost, and is undone"({ page, url }) {
     await withTask(page, url, async (app) => {
       await retype(page, app, "middle", "middle of mine");
-      const dialog = await openGoBack(page, app);
+      const dialog = await openGoBack(page);
       await dialog.getByRole("radio", { name: /They go, too/ }).check();
       const lost = dialog.getByRole("list", { name: "Your edits in a.txt that are lost" });
       assert.deepEqual(await lost.getByRole("listitem").allTextContents(), ["line 2: middle of mine"]);
@@ -137,7 +139,7 @@ export const tests = {
 
   async "only the chosen files go back, as one step"({ page, url }) {
     await withTask(page, url, async (app) => {
-      const dialog = await openGoBack(page, app);
+      const dialog = await openGoBack(page);
       await dialog.getByRole("checkbox", { name: "a.txt" }).uncheck();
       await dialog.getByText("This file changes: b.txt.").waitFor();
       await dialog.getByRole("button", { name: "Go back", exact: true }).click();
@@ -199,6 +201,47 @@ export const tests = {
       assert.equal(new Set(await tops("end")).size, 3, "the columns are below each other");
       const wide = await dialog.evaluate((node) => node.scrollWidth - node.clientWidth);
       assert.ok(wide <= 0, "nothing is cut off");
+    });
+  },
+
+  async "a server goes back without the user's edits, or in chosen files, and undoes it"({ page, url }) {
+    const files = { "other.md": "The colour of grass.\n" };
+    await withServer({ origin: new URL(url).origin, files }, async (server) => {
+      const disk = async (name) => readFile(join(server.folder, name), "utf8");
+      const diskHas = async (name, text) => {
+        for (let n = 0; n < 100 && !text.test(await disk(name)); n += 1) await page.waitForTimeout(50);
+        assert.match(await disk(name), text);
+      };
+      const app = await joinServer(page, url, server.url);
+      await app.askAndWait("rename colour to color");
+      await app.showReview();
+      await page.getByRole("button", { name: "Accept all", exact: true }).click();
+      await app.says("Accepted 2 changes");
+      await app.openFile("notes.md");
+      await page.locator(".cm-line", { hasText: "## End" }).click();
+      await page.keyboard.press("Control+End");
+      await page.keyboard.type("Mine.");
+      await diskHas("notes.md", /The color of[^]*Mine\.$/);
+
+      const dialog = await openGoBack(page);
+      await dialog.getByRole("checkbox", { name: "notes.md" }).uncheck();
+      await dialog.getByText("This file changes: other.md.").waitFor();
+      await dialog.getByRole("button", { name: "Go back", exact: true }).click();
+      await app.says("other.md is as before the task, with your own edits.");
+      await diskHas("other.md", /The colour of/);
+      assert.match(await disk("notes.md"), /The color of[^]*Mine\.$/);
+      await app.toast.getByRole("button", { name: "Undo" }).click();
+      await diskHas("other.md", /The color of/);
+
+      const again = await openGoBack(page);
+      await again.getByRole("radio", { name: /They go, too/ }).check();
+      await again.getByText("1 edit of yours in it is lost").waitFor();
+      await again.getByRole("button", { name: "Go back", exact: true }).click();
+      await app.says("The files are as before the task, without your edits since then.");
+      await diskHas("notes.md", /The colour of[^]*End\n$/);
+      await diskHas("other.md", /The colour of/);
+      await app.toast.getByRole("button", { name: "Undo" }).click();
+      await diskHas("notes.md", /The color of[^]*Mine\.$/);
     });
   },
 };

@@ -1,6 +1,6 @@
 // The canvas: earlier versions of the open file, the place of the assistant, and Markdown beside its text.
 import assert from "node:assert/strict";
-import { menu, openApp } from "../app.mjs";
+import { openApp } from "../app.mjs";
 import { heldReply, startProvider } from "../provider.mjs";
 import { joinServer, withServer } from "../service.mjs";
 
@@ -231,6 +231,5 @@ export const tests = {
     await page.setViewportSize({ width: 900, height: 900 });
     await preview.getByText("Rules of lending").waitFor();
     assert.equal(await app.editor.isVisible(), false);
-    assert.ok(menu);
   },
 };
