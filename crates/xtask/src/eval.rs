@@ -4,11 +4,14 @@
 //! Recordings measure the harness, not a model: the run fails unless `do-nothing` solves no task, `reference` all, both
 //! hosts give byte-equal results, and a changed request is refused.
 
+mod results;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
+use self::results::{Controls, nothing_silently_wrong, row};
 use crate::llama::Server;
 use crate::process::{command, run as run_program, stdout_of};
 use crate::repo::Repo;
@@ -44,9 +47,9 @@ pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<()> {
         }
         ["rustlings"] => {
             let directory = rustlings(repo)?;
-            run_controls(repo, &format!("rustlings:{}", directory.display()))
+            all_right(run_controls(repo, &format!("rustlings:{}", directory.display()))?)
         }
-        ["history"] => run_controls(repo, "history:."),
+        ["history"] => all_right(run_controls(repo, HISTORY)?),
         ["--llama"] => with_tiny_model(repo),
         _ => bail!(
             "usage: cargo xtask eval core [--backend native | --backend browser | --record]\n       \
@@ -56,7 +59,7 @@ pub(crate) fn run(repo: &Repo, arguments: &[String]) -> Result<()> {
 }
 
 /// Runs the tiny model on the set `small`, with tool calls that it writes freely and with constrained ones, and prints the
-/// matrix. The score says nothing about the harness, so no number of it fails the command.
+/// matrix. The score says nothing about the harness. Only silently wrong files fail the command.
 fn with_tiny_model(repo: &Repo) -> Result<()> {
     let emend = build::command_line(repo)?;
     let server = Server::start(repo, &llama::set_up(repo)?)?;
@@ -86,7 +89,7 @@ fn with_tiny_model(repo: &Repo) -> Result<()> {
     std::fs::write(output(repo).join("llama.txt"), &table)?;
     table.lines().for_each(|line| say!("  {line}"));
     say!("the results of each task are in {}", output(repo).join("llama.jsonl").display());
-    Ok(())
+    nothing_silently_wrong(&lines)
 }
 
 /// The exit status of `emend eval` after a report with tasks that ended with an error.
@@ -118,7 +121,7 @@ const TINY_MODEL: [&str; 18] = [
 const RUSTLINGS: &str = "6.5.0";
 
 /// Returns the directory with the exercises, which are fetched if they are missing. They are not committed.
-fn rustlings(repo: &Repo) -> Result<PathBuf> {
+pub(crate) fn rustlings(repo: &Repo) -> Result<PathBuf> {
     let folder = output(repo).join(format!("rustlings-{RUSTLINGS}"));
     if folder.join("exercises").is_dir() {
         return Ok(folder);
@@ -152,34 +155,34 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The fixes of this repository.
+pub(crate) const HISTORY: &str = "history:.";
+
 /// Runs the controls on a set with checks: `do-nothing` must solve no task, and `reference` all.
-fn run_controls(repo: &Repo, set: &str) -> Result<()> {
+pub(crate) fn run_controls(repo: &Repo, set: &str) -> Result<Controls> {
     let emend = build::command_line(repo)?;
     let mut eval = command(emend, repo.root());
-    // The copies of a repository share their builds of dependencies.
-    eval.env("CARGO_TARGET_DIR", output(repo).join("checks"));
+    // The copies of a repository share their builds of dependencies. Their own crates are built for one run only.
+    eval.env("CARGO_TARGET_DIR", checks(repo)).env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
     eval.args(["eval", set, "--attempts", "1", "--jobs", "2", "--output", "jsonl"]);
     eval.args(["--model", "do-nothing", "--model", "reference"]);
-    let lines = stdout_of(&mut eval)?;
-    let rows = ["do-nothing", "reference"].map(|agent| row(lines.as_bytes(), agent));
-    for (row, is_reference) in rows.into_iter().zip([false, true]) {
-        let row = row?;
-        let (agent, hits, total) = (&row["model"], &row["solved"]["hits"], &row["solved"]["total"]);
-        say!("{set}: {agent} solved {hits} of {total} tasks");
-        let solved = tasks(&lines).filter(|task| task["model"] == *agent && !task["solved_at"].is_null());
-        let missed = tasks(&lines).filter(|task| task["model"] == *agent && task["solved_at"].is_null());
-        let wrong: Vec<String> = match is_reference {
-            true => missed.map(|task| task["task"].to_string()).collect(),
-            false => solved.map(|task| task["task"].to_string()).collect(),
-        };
-        ensure!(wrong.is_empty(), "{agent} must not have this result in {}", wrong.join(", "));
-    }
+    let controls = Controls::of(&stdout_of(&mut eval)?)?;
+    let Controls { right, wrong, unbuilt } = &controls;
+    say!("{set}: {} tasks are right, {} wrong, {} not built", right.len(), wrong.len(), unbuilt.len());
+    wrong.iter().for_each(|wrong| say!("  {wrong}"));
+    Ok(controls)
+}
+
+/// Fails unless all tasks have been built, and both controls have their scores.
+fn all_right(Controls { wrong, unbuilt, .. }: Controls) -> Result<()> {
+    ensure!(wrong.is_empty(), "{}", wrong.join(", "));
+    ensure!(unbuilt.is_empty(), "packages are missing for the checks of {}", unbuilt.join(", "));
     Ok(())
 }
 
-fn tasks(lines: &str) -> impl Iterator<Item = Value> + '_ {
-    let values = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    values.filter(|value| value["type"] == "task")
+/// The directory in which the checks of a set are built.
+pub(crate) fn checks(repo: &Repo) -> PathBuf {
+    output(repo).join("checks")
 }
 
 /// Records the agents again, after a change of the set or of the requests.
@@ -234,14 +237,6 @@ fn native(repo: &Repo, emend: &Path) -> Result<Vec<u8>> {
     Ok(lines)
 }
 
-/// Returns the sums of an agent.
-fn row(lines: &[u8], agent: &str) -> Result<Value> {
-    let text = String::from_utf8_lossy(lines);
-    let rows = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let found = rows.into_iter().find(|row| row["type"] == "row" && row["model"] == agent);
-    found.with_context(|| format!("the report has no row of {agent}"))
-}
-
 /// Checks that a replay refuses a request that differs from its recording by one word.
 pub(crate) fn check_refusal(repo: &Repo, emend: &Path) -> Result<()> {
     let changed = output(repo).join("changed");
@@ -275,14 +270,10 @@ pub(crate) fn check_refusal(repo: &Repo, emend: &Path) -> Result<()> {
 /// of runs.
 pub(crate) fn in_chromium(repo: &Repo, emend: &Path) -> Result<usize> {
     let native = native(repo, emend)?;
-    let (tasks, runs) = (output(repo).join("tasks.jsonl"), output(repo).join("browser-runs.jsonl"));
-    std::fs::write(&tasks, eval(repo, emend, &["--list", "--output", "jsonl"])?)?;
     let chromium = Browser::find().chromium.context("no Chromium here: `cargo xtask setup` installs it")?;
-    let mut node = command("node", repo.root());
-    node.env("CHROMIUM", chromium).arg(repo.path("tests/e2e/eval.mjs"));
-    run_program(node.arg(repo.path(RECORDINGS)).arg(&tasks).arg(&runs))?;
-    let runs = runs.display().to_string();
-    let browser = eval(repo, emend, &["--replay", RECORDINGS, "--judge", &runs, "--output", "jsonl"])?;
+    let (chromium, package) = (chromium.display().to_string(), repo.path("pkg").display().to_string());
+    let options = ["--backend", "browser", "--browser", &chromium, "--package", &package, "--output", "jsonl"];
+    let browser = eval(repo, emend, &[&["--replay", RECORDINGS], &options[..]].concat())?;
     std::fs::write(output(repo).join("browser.jsonl"), &browser)?;
     ensure!(browser == native, "{} differs from native.jsonl beside it", output(repo).join("browser.jsonl").display());
     let n_runs = native.iter().filter(|byte| **byte == b'\n').count() - 1 - AGENTS.len();

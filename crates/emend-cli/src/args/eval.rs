@@ -46,6 +46,19 @@ pub(crate) struct EvalArgs {
     /// Run nothing: score the runs of another host from FILE, and check its requests against the recordings.
     #[arg(long, value_name = "FILE", requires = "replay")]
     pub(crate) judge: Option<PathBuf>,
+    /// Host of the sessions.
+    ///
+    /// `browser` runs them in a page of Chromium, one after another, and takes all responses from the recordings of
+    /// `--replay`: those of `offline`, `do-nothing` and `reference`, on a set without commands. The results are those of
+    /// `native`, byte for byte. It needs Chromium and the npm package `emend`, and no Node.
+    #[arg(long, value_enum, value_name = "HOST", default_value_t = Backend::Native, conflicts_with = "judge")]
+    pub(crate) backend: Backend,
+    /// Directory of the npm package for `--backend browser`. Default: `node_modules/emend`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) package: Option<PathBuf>,
+    /// Chromium for `--backend browser`. Default: the variable CHROMIUM, then the first of several names on PATH.
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) browser: Option<PathBuf>,
     /// Format of the report.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ReportName::Table)]
     pub(crate) output: ReportName,
@@ -54,6 +67,15 @@ pub(crate) struct EvalArgs {
     pub(crate) list: bool,
     #[command(flatten)]
     pub(crate) settings: FixedFlags,
+}
+
+/// The hosts of sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Backend {
+    /// This program.
+    Native,
+    /// The npm package in a page of Chromium.
+    Browser,
 }
 
 /// The formats of reports.

@@ -15,7 +15,7 @@ use emend_llm::Api;
 pub(crate) use arrange::arranged;
 
 use crate::settings::ProfileName;
-pub(crate) use eval::{Entrant, EvalArgs, ReportName};
+pub(crate) use eval::{Backend, Entrant, EvalArgs, ReportName};
 pub(crate) use serve::{AttachArgs, CanvasKind, DatabaseUrl, DbCommand, LogName, ServeArgs, StoreChoice};
 pub(crate) use session::SessionArgs;
 use session::session_id;

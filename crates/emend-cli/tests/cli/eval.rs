@@ -232,3 +232,125 @@ fn wrong_arguments_are_named() {
     let edits = ["eval", "core", "--model", "reference", "--edits", "safe_patch"];
     check(&project.run(&edits), 2, "reference has its own edit tools");
 }
+
+/// A package with the least that a page needs.
+const PACKAGE: [(&str, &[u8]); 2] = [
+    ("node_modules/emend/package.json", b"{\"name\":\"emend\",\"exports\":{\".\":\"./index.js\"}}"),
+    ("node_modules/emend/index.js", b"export {};"),
+];
+
+#[test]
+fn a_page_needs_recordings_a_package_and_a_browser() {
+    let own = "kind = \"program\"\n[[task]]\nid = \"one\"\ninstruction = \"Do it.\"\nfiles = \"//- a\\n1\\n\"\n\
+               expected = \"//- a\\n2\\n\"\ncheck = { command = \"true\" }\n";
+    let project = Project::new(&[("own.toml", own.as_bytes()), ("other/package.json", b"{\"name\":\"other\"}")]);
+    let run = |options: &[&str]| {
+        project.run_with(&[&["eval", "core", "--backend", "browser"], options].concat(), &[("CHROMIUM", "/no/browser")])
+    };
+    #[track_caller]
+    fn check(outcome: &Outcome, text: &str) {
+        assert!(outcome.status == 2 && outcome.stderr.contains(text), "{}: {}", outcome.status, outcome.stderr);
+    }
+    check(&run(&[]), "takes all responses from recordings; give --replay DIR");
+    project.run(&["eval", "core", "--model", "do-nothing", "--record", "runs"]).assert_ok();
+    check(&run(&["--replay", "runs"]), "needs the npm package emend: node_modules/emend/package.json");
+    check(&run(&["--replay", "runs", "--package", "other"]), "other is not the package emend");
+    for (path, text) in PACKAGE {
+        std::fs::create_dir_all(project.path("node_modules/emend")).unwrap();
+        std::fs::write(project.path(path), text).unwrap();
+    }
+    check(&run(&["--replay", "runs"]), "CHROMIUM: /no/browser is not a program");
+    check(&run(&["--replay", "runs", "--browser", "none"]), "--browser: none is not a program");
+    check(&run(&["--replay", "runs", "--judge", "x"]), "cannot be used with");
+    let program = ["eval", "own.toml", "--model", "do-nothing", "--attempts", "1", "--record", "own"];
+    project.run(&program).assert_ok();
+    let program = ["eval", "own.toml", "--backend", "browser", "--replay", "own"];
+    check(&project.run(&program), "the task one needs a command, and a page runs none");
+}
+
+/// A program in place of the browser: it keeps its address and waits for the file `gone`.
+#[cfg(unix)]
+const BROWSER: &str = "#!/bin/sh\nfor last; do :; done\nprintf %s \"$last\" > address.part\nmv address.part address\n\
+                       while ! [ -e gone ]; do sleep 0.05; done\necho no display >&2\nexit 7\n";
+
+/// Sends a request as a page of `origin` does. Returns the body of the response.
+#[cfg(unix)]
+fn http(host: &str, method: &str, path: &str, origin: &str, body: &str) -> String {
+    use std::io::{Read as _, Write as _};
+
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}");
+    write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{path}: {answer}");
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
+#[test]
+#[cfg(unix)]
+fn the_runs_of_a_page_are_compared_with_their_recordings_and_scored() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use crate::support::PATIENCE;
+
+    let mut files = vec![("browser", BROWSER.as_bytes())];
+    files.extend(PACKAGE);
+    let project = Project::new(&files);
+    std::fs::set_permissions(project.path("browser"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let task = ["--task", "fix-typo", "--model", "do-nothing"];
+    project.run(&[&["eval", "core", "--record", "runs"], &task[..]].concat()).assert_ok();
+    let native = project.run(&[&["eval", "core", "--replay", "runs", "--output", "jsonl"], &task[..]].concat());
+    let options =
+        ["eval", "core", "--replay", "runs", "--backend", "browser", "--browser", "browser", "--output", "jsonl"];
+    // Plays the page with `play`, which gets the work and a function that posts.
+    let run = |play: &dyn Fn(&Value, &dyn Fn(&str, &Value))| {
+        let _ = std::fs::remove_file(project.path("address"));
+        std::thread::scope(|scope| {
+            let outcome = scope.spawn(|| project.run(&[&options[..], &task[..]].concat()));
+            let until = std::time::Instant::now() + PATIENCE;
+            while !project.path("address").is_file() {
+                assert!(std::time::Instant::now() < until && !outcome.is_finished(), "the browser does not start");
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            let url = project.read("address");
+            let origin = url.trim_end_matches('/');
+            let host = origin.trim_start_matches("http://");
+            let work: Value = serde_json::from_str(&http(host, "GET", "/work", origin, "")).unwrap();
+            play(&work, &|path, value| drop(http(host, "POST", path, origin, &value.to_string())));
+            outcome.join().unwrap()
+        })
+    };
+    // What a page would send that does what the recording says: its requests are those of the recording.
+    let recorded: Value = serde_json::from_str(&project.read("runs/do-nothing.json")).unwrap();
+    let send = |work: &Value, post: &dyn Fn(&str, &Value), change: &dyn Fn(&mut Value)| {
+        let one = &work[0];
+        let attempt = |message: &Value| {
+            let done = json!({ "kind": "ASSISTANT_TEXT_END", "data": { "text": "Done." } });
+            json!({ "message": message, "events": [done], "files": one["task"]["files"], "user_edit_made": false, "requests": [] })
+        };
+        let attempts: Vec<Value> = one["messages"].as_array().unwrap().iter().map(attempt).collect();
+        let mut run = json!({ "model": one["model"], "edits": null, "task": one["task"]["id"], "attempts": attempts });
+        change(&mut run);
+        post("/run", &run);
+        post("/end", &json!({}));
+    };
+    assert!(!recorded["tasks"]["fix-typo"]["messages"].as_array().unwrap().is_empty());
+    let without_requests = run(&|work, post| {
+        assert_eq!(work.as_array().map(Vec::len), Some(1));
+        assert_eq!(work[0]["responses"].as_array().map(Vec::len), Some(2), "{work}");
+        send(work, post, &|_| ());
+    });
+    assert_eq!(without_requests.status, 1, "{}", without_requests.stderr);
+    assert!(without_requests.stderr.contains("2 recorded responses were not requested"), "{}", without_requests.stderr);
+    let rows = |outcome: &Outcome| lines(outcome).pop().unwrap();
+    assert_eq!(rows(&without_requests)["solved"], rows(&native)["solved"], "the runs are scored all the same");
+    let other_message = run(&|work, post| send(work, post, &|run| run["attempts"][0]["message"] = "Hello".into()));
+    assert!(other_message.stderr.contains("are not those that the scores lead to"), "{}", other_message.stderr);
+    let broken = run(&|_, post| post("/failure", &"TypeError: no such module".into()));
+    assert!(broken.status != 0 && broken.stderr.contains("the page failed: TypeError: no such"), "{}", broken.stderr);
+    let incomplete = run(&|_, post| post("/end", &json!({})));
+    assert!(incomplete.stderr.contains("the page made 0 of 1 runs"), "{}", incomplete.stderr);
+    let ended = run(&|_, _| std::fs::write(project.path("gone"), "").unwrap());
+    assert!(ended.stderr.contains("the browser ended with exit status: 7: no display"), "{}", ended.stderr);
+}

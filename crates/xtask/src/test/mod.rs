@@ -79,7 +79,7 @@ const fn after(needs: &'static [&'static str], step: Step) -> Step {
 }
 
 /// All steps. Inside a lane they run in this order; a step stands behind all steps that it needs.
-const STEPS: [Step; 35] = [
+const STEPS: [Step; 36] = [
     step("fmt", Depth::Fast, Lane::Native, lint::fmt),
     step("tidy", Depth::Fast, Lane::Native, tidy::run),
     step("layers", Depth::Fast, Lane::Native, layers::run),
@@ -118,6 +118,7 @@ const STEPS: [Step; 35] = [
     step("windows", Depth::All, Lane::Native, windows::run_commands),
     after(&[SETUP], step("faults", Depth::All, Lane::Native, planted_faults::run_all)),
     step("mutants", Depth::All, Lane::Native, mutants::run),
+    after(&[SETUP, "native-build"], step("eval-programs", Depth::All, Lane::Native, eval::programs)),
     after(&[SETUP], step("llama", Depth::Named, Lane::Native, llama::run)),
 ];
 

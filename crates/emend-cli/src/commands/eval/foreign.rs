@@ -48,9 +48,16 @@ struct ForeignRequest {
 }
 
 /// Returns the scores of the runs in `file`.
-pub(super) fn judged(file: &Path, set: &TaskSet, entries: &[Entry]) -> Result<Vec<Outcome>, Failure> {
-    let wrong = |what: String| Failure::new(Code::InvalidArgument, format!("{}: {what}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+pub(super) fn judged_file(file: &Path, set: &TaskSet, entries: &[Entry]) -> Result<Vec<Outcome>, Failure> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::new(Code::InvalidArgument, format!("{name}: {error}")))?;
+    judged(&name, &text, set, entries)
+}
+
+/// Returns the scores of runs, one JSON object per line. `name` is their place, for errors.
+pub(super) fn judged(name: &str, text: &str, set: &TaskSet, entries: &[Entry]) -> Result<Vec<Outcome>, Failure> {
+    let wrong = |what: String| Failure::new(Code::InvalidArgument, format!("{name}: {what}"));
     let mut outcomes = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let run: ForeignTask = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;

@@ -4,9 +4,11 @@
 //! settings files, variables and instructions of the user have no effect, so that others can repeat the result.
 
 mod bench;
+mod browser;
 mod check;
 mod entries;
 mod foreign;
+mod page_server;
 mod run_task;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -23,11 +25,11 @@ use emend_eval::score::{HARNESS, Matrix, TaskResult};
 use emend_eval::task::{Task, TaskSet};
 use emend_llm::CancelToken;
 use futures::StreamExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::bench::{Bench, Outcome};
 use self::entries::{Entry, entries};
-use crate::args::{EvalArgs, ReportName};
+use crate::args::{Backend, EvalArgs, ReportName};
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::signals::CancelOnSignal;
@@ -39,7 +41,12 @@ pub(crate) async fn eval(args: EvalArgs) -> Result<ExitCode, Failure> {
     }
     let entries = entries(&args, &set)?;
     if let Some(file) = &args.judge {
-        let outcomes = foreign::judged(file, &set, &entries)?;
+        let outcomes = foreign::judged_file(file, &set, &entries)?;
+        return report(&args, &set, &entries, outcomes);
+    }
+    if args.backend == Backend::Browser {
+        let runs = browser::runs(&args, &set, &entries).await?;
+        let outcomes = foreign::judged("the page", &runs, &set, &entries)?;
         return report(&args, &set, &entries, outcomes);
     }
     let settings = Settings::of_flags(&args.settings.0)?;
@@ -86,15 +93,7 @@ fn list(set: &TaskSet, output: ReportName) -> Result<ExitCode, Failure> {
     let mut stdout = std::io::stdout().lock();
     for task in &set.tasks {
         let line = match output {
-            ReportName::Jsonl => {
-                let texts: BTreeMap<&String, _> =
-                    task.files.0.iter().map(|(path, bytes)| (path, String::from_utf8_lossy(bytes))).collect();
-                json!({
-                    "id": task.id, "kind": task.kind, "instruction": task.instruction, "files": texts,
-                    "user_edit": task.user_edit,
-                })
-                .to_string()
-            }
+            ReportName::Jsonl => task_json(task).to_string(),
             _ => {
                 let first = task.instruction.lines().next().unwrap_or_default();
                 format!("{:<28} {:<13} {first}", task.id, task.kind.name())
@@ -103,6 +102,16 @@ fn list(set: &TaskSet, output: ReportName) -> Result<ExitCode, Failure> {
         writeln!(stdout, "{line}")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the parts of a task that its agent may see, and the edit of the user.
+fn task_json(task: &Task) -> Value {
+    let texts: BTreeMap<&String, _> =
+        task.files.0.iter().map(|(path, bytes)| (path, String::from_utf8_lossy(bytes))).collect();
+    json!({
+        "id": task.id, "kind": task.kind, "instruction": task.instruction, "files": texts,
+        "user_edit": task.user_edit,
+    })
 }
 
 /// Runs every agent on every task, `jobs` of them at the same time.
