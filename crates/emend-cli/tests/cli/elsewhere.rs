@@ -1,8 +1,13 @@
-//! Projects elsewhere: `--env` with a script in place of `docker` that runs its commands on this machine.
+//! Projects elsewhere: `--env` with a script in place of `docker` that runs its commands on this machine, and with a real
+//! SSH server. `emend serve` works on them, too.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use emend_tests::sshd::{Sshd, print_missing};
+use serde_json::{Value, json};
+
+use crate::serve::{RENAME, Server, apply};
 use crate::support::Project;
 
 const DOCKER: &str = r#"#!/bin/sh
@@ -72,4 +77,65 @@ fn a_wrong_place_is_an_error_of_the_settings() {
     let outcome = it.run(&["run", "--env", &it.place, "--sandbox", "--model", "offline", "rename a to b"], &[]);
     assert!(outcome.stderr.contains("cannot be confined"), "{}", outcome.stderr);
     assert_eq!(it.text(), "fn a() {}\na();\n");
+}
+
+/// A program in a directory of its own, and the variable PATH with which it is found first.
+fn program(project: &Project, name: &str, script: &str) -> String {
+    let path = project.path("bin").join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{}", project.path("bin").display(), std::env::var("PATH").unwrap())
+}
+
+const OLD: &str = "The colour of the sky.\nSecond line.\n";
+const NEW: &str = "The color of the sky.\nSecond line.\n";
+
+/// Runs jobs on a server whose files are at `place`: the directory `far` as this machine sees it.
+fn check_serve(place: &str, path: &str, far: &std::path::Path) {
+    // A file of the same name where the server runs must not be touched.
+    let project = Project::new(&[("notes.md", b"colour here\n")]);
+    let text = || fs::read_to_string(far.join("notes.md")).unwrap();
+    let start = || Server::start_with(&project, &["--env", place], &[("PATH", path)]);
+    let mut server = start();
+    let (session, state) = server.run(RENAME);
+    assert_eq!(state["status"], "awaiting_review", "{place}: {state}");
+    assert_eq!(text(), OLD, "{place}: nothing is written before the review");
+    // The review outlives the server.
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    let server = start();
+    let job = state["job_id"].as_str().unwrap();
+    let state = server.ok("GET", &format!("/api/agent/jobs/{job}"), &Value::Null);
+    server.ok("POST", "/api/agent/apply", &apply(&session, &state));
+    assert_eq!(text(), NEW, "{place}: the accepted hunk");
+    let state = server.ok("GET", &format!("/api/agent/jobs/{job}"), &Value::Null);
+    let rollback = format!("/api/agent/checkpoints/{}/rollback", state["checkpoint_id"].as_str().unwrap());
+    server.ok("POST", &rollback, &json!({ "mode": "hard_all", "save": true }));
+    assert_eq!(text(), OLD, "{place}: the rollback");
+    // An edit without review, by a session in the mode `direct`.
+    let (_, state) = server.run_in(&json!({ "mode": "direct" }), "rename sky to sea in notes.md");
+    assert_eq!(state["status"], "completed", "{place}: {state}");
+    assert_eq!(text(), OLD.replace("sky", "sea"), "{place}");
+    assert_eq!(project.read("notes.md"), "colour here\n", "{place}");
+}
+
+#[test]
+fn a_server_edits_reviews_accepts_and_rolls_back_in_a_container() {
+    let it = Project::new(&[("far/notes.md", OLD.as_bytes())]);
+    let path = program(&it, "docker", DOCKER);
+    check_serve(&format!("docker:box:{}", it.path("far").display()), &path, &it.path("far"));
+}
+
+#[test]
+fn a_server_edits_reviews_accepts_and_rolls_back_over_ssh() {
+    let Some(sshd) = Sshd::start() else { return print_missing() };
+    let it = Project::new(&[("far/notes.md", OLD.as_bytes())]);
+    let folders = std::env::var_os("PATH").unwrap();
+    let ssh = std::env::split_paths(&folders).map(|folder| folder.join("ssh")).find(|file| file.is_file()).unwrap();
+    let settings = sshd.client_settings();
+    let script = format!("#!/bin/sh\nexec {} -F {} \"$@\"\n", ssh.display(), settings.display());
+    let path = program(&it, "ssh", &script);
+    sshd.open(it.root.path());
+    check_serve(&format!("ssh:box:{}", it.path("far").display()), &path, &it.path("far"));
 }

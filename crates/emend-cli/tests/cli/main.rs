@@ -37,7 +37,7 @@ mod diff_truncate;
 #[cfg(test)]
 mod edit_rules;
 #[cfg(test)]
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod elsewhere;
 #[cfg(test)]
 #[cfg(unix)]

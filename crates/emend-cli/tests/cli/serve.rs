@@ -99,6 +99,13 @@ impl Server {
         }
     }
 
+    /// Ends the server by Ctrl-C, so that it gives back what it holds of a shared database.
+    pub(crate) fn stop(mut self) {
+        self.signal(Signal::INT);
+        let (status, log) = self.end();
+        assert_eq!(status, Some(0), "{log}");
+    }
+
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
@@ -200,8 +207,8 @@ fn signals_stop_the_server_although_a_question_is_open() {
     let mut server = Server::start(&project, &[]);
     let session = server.ok("POST", "/api/agent/sessions", &json!({ "mode": "ask" }));
     let body = json!({ "session_id": session["session_id"], "instruction": RENAME });
-    server.ok("POST", "/api/agent/run", &body);
-    std::thread::sleep(Duration::from_millis(200));
+    let job = server.ok("POST", "/api/agent/run", &body)["job_id"].as_str().unwrap().to_owned();
+    assert_eq!(server.wait(&job)["status"], "waiting_for_user");
     server.signal(Signal::TERM);
     let (status, log) = server.end();
     assert_eq!(status, Some(143), "{log}");

@@ -3,7 +3,6 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdin, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -90,7 +89,7 @@ impl Terminal {
     fn wait(&self, text: &str) -> (Vec<String>, String) {
         let mut seen = Vec::new();
         loop {
-            let line = self.lines.recv_timeout(Duration::from_secs(20));
+            let line = self.lines.recv_timeout(PATIENCE);
             let line = line.unwrap_or_else(|_| panic!("{text:?} is not in {seen:#?}"));
             if line.contains(text) {
                 return (seen, line);
