@@ -41,9 +41,11 @@ export async function loadedBytes(page, url, onStart = () => undefined) {
     return texts.get(path);
   };
   const paths = [...requested].filter((path) => /\.(js|css|html)$/.test(path) && path !== "sw.js");
+  // All are read before the first is compressed: the server closes a connection that is idle for seconds.
+  for (const path of paths) await read(path);
+  const start = await partsOfStart(read);
   const app = new Map();
   for (const path of paths) app.set(path, brotli(await read(path)));
-  const start = await partsOfStart(read);
   return { start: new Map([...app].filter(([path]) => start.has(path))), app };
 }
 

@@ -3,6 +3,9 @@
 // `node run.mjs [URL]` prints one line per test and the totals. Without a URL it serves web/dist. `ONLY=word` runs only the
 // tests whose name contains that word, and `FILE=prefix` only the files whose name begins with it. A test without what it needs
 // calls `skip(reason)`: it prints a line and counts as skipped.
+//
+// `WORKERS=2` runs two tests at a time, each in a browser of its own. Most of a test is waiting. A file can export `alone`, the names
+// of tests that measure times: these run one by one after all others. With `limitMs` its tests have another limit than a minute.
 import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { launch, serve } from "./browser.mjs";
@@ -17,20 +20,38 @@ const STATE_MS = 5_000;
 const served =
   process.argv[2] === undefined ? await serve(fileURLToPath(new URL("../../web/dist", import.meta.url))) : null;
 const url = process.argv[2] ?? served.url;
-const browser = await launch();
 const totals = { passed: 0, failed: 0, skipped: 0 };
-let number = 0;
 
+const together = [];
+const alone = [];
 for (const file of (await readdir(new URL("./tests", import.meta.url))).sort()) {
   if (!file.startsWith(process.env.FILE ?? "")) continue;
-  const { tests } = await import(`./tests/${file}`);
-  for (const [name, test] of Object.entries(tests)) {
-    number += 1;
+  const module = await import(`./tests/${file}`);
+  for (const [name, test] of Object.entries(module.tests)) {
+    const number = together.length + alone.length + 1;
+    (module.alone?.includes(name) ? alone : together).push({ number, name, test, ms: module.limitMs ?? TEST_MS });
+  }
+  for (const name of module.alone ?? [])
+    if (!Object.hasOwn(module.tests, name)) throw new Error(`${file}: no test "${name}"`);
+}
+
+const browsers = await Promise.all(Array.from({ length: Number(process.env.WORKERS ?? 1) }, () => launch()));
+await Promise.all(browsers.map((browser) => runAll(browser, together)));
+await runAll(browsers[0], alone);
+for (const browser of browsers) await browser.close();
+await served?.close();
+console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
+process.exitCode = totals.failed === 0 && totals.passed > 0 ? 0 : 1;
+
+/** Takes tests from the list until it is empty. */
+async function runAll(browser, tests) {
+  for (let next = tests.shift(); next !== undefined; next = tests.shift()) {
+    const { number, name, test, ms } = next;
     if (process.env.ONLY !== undefined && !name.includes(process.env.ONLY)) {
       totals.skipped += 1;
       continue;
     }
-    const problem = await attempt(test);
+    const problem = await attempt(browser, test, ms);
     if (problem instanceof Skipped) {
       totals.skipped += 1;
       console.log(`skip ${number} ${name}: ${problem.message}`);
@@ -41,13 +62,8 @@ for (const file of (await readdir(new URL("./tests", import.meta.url))).sort()) 
   }
 }
 
-await browser.close();
-await served?.close();
-console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
-process.exitCode = totals.failed === 0 && totals.passed > 0 ? 0 : 1;
-
 /** Runs one test in a separate browser profile. Returns its error, null, or why it was skipped. */
-async function attempt(test) {
+async function attempt(browser, test, ms) {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
     reducedMotion: "reduce",
@@ -69,7 +85,7 @@ async function attempt(test) {
   let timer;
   try {
     const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`not done after ${TEST_MS} ms`)), TEST_MS);
+      timer = setTimeout(() => reject(new Error(`not done after ${ms} ms`)), ms);
     });
     await Promise.race([test({ page, url, expectErrors, browser, skip }), late]);
     return unexpected.length === 0 ? null : unexpected.join("\n");

@@ -267,3 +267,5 @@ export const tests = {
     assert.ok(Math.max(0, ...long) < 250, `long tasks: ${long}`);
   },
 };
+
+export const alone = ["no task of the page takes long while the agent edits forty files"];

@@ -187,3 +187,5 @@ export const tests = {
     });
   },
 };
+
+export const alone = ["a long answer in small pieces does not block the page"];

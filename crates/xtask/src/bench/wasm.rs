@@ -31,7 +31,16 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
     }
     build::modules(repo)?;
     build::package(repo)?;
-    // The script reports its progress on standard error; it takes one to two minutes.
-    let printed = stdout_of(command("node", &folder(repo)).arg("bench.mjs").stderr(Stdio::inherit()))?;
+    beside_peers(repo, &[])
+}
+
+/// Measures the built package in the named sections of the script, or in all of them; nothing if the peers are not installed.
+pub(super) fn beside_peers(repo: &Repo, sections: &[&str]) -> Result<Vec<Row>> {
+    if !folder(repo).join("node_modules").is_dir() {
+        return Ok(Vec::new());
+    }
+    // The script reports its progress on standard error; all of it takes one to two minutes.
+    let mut node = command("node", &folder(repo));
+    let printed = stdout_of(node.arg("bench.mjs").args(sections).stderr(Stdio::inherit()))?;
     printed.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("what bench.mjs printed")
 }

@@ -1,13 +1,15 @@
-//! The built page in Chromium: bytes, long tasks, keys, and the review of 10,000 changes.
+//! The built page in Chromium: bytes, long tasks, keys, and the review of 10,000 changes. The package in Node: edits, the
+//! start, and the decoder.
 //!
-//! `tests/e2e/bench.mjs` measures and has the gates, which are counts and ratios within the run. The page must have been
-//! built.
+//! `tests/e2e/bench.mjs` measures, and `gates.mjs` has the limits of its counts and ratios. The page must have been built. If the
+//! peers of `bench wasm` are installed, the start and the decoder are measured beside them, too.
 
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result, bail};
 
 use super::row::Row;
+use super::wasm;
 use crate::process::command;
 use crate::repo::Repo;
 
@@ -26,5 +28,5 @@ pub(super) fn run(repo: &Repo) -> Result<Vec<Row>> {
         }
         bail!("the page exceeds a gate");
     }
-    Ok(rows)
+    Ok(rows.into_iter().chain(wasm::beside_peers(repo, &["streaming", "starting"])?).collect())
 }

@@ -110,6 +110,7 @@ const STEPS: [Step; 36] = [
     after(&[SETUP, "native-build"], step("http", Depth::Usual, Lane::Browser, http::native)),
     after(&[SETUP, "native-build", "package"], step("eval", Depth::Usual, Lane::Browser, eval::run)),
     after(&["python", "native-build"], step("http-contract", Depth::Usual, Lane::Browser, http_contract::check)),
+    after(&[SETUP, "page"], step("bench-web", Depth::Usual, Lane::Browser, node::bench_web)),
     after(&["native", "browser"], step("same-tests", Depth::Usual, Lane::Browser, browser::same_tests)),
     after(&[SETUP, "browser"], step("firefox", Depth::All, Lane::Browser, browser::firefox)),
     step("docs", Depth::Usual, Lane::Native, lint::docs),

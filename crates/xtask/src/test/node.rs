@@ -181,10 +181,31 @@ pub(super) fn end_to_end(context: &Context<'_>) -> Result<Counts> {
     let url = serve::start(&repo.path("web/dist"))?;
     let mut node = node_with_chromium(repo)?;
     node.env("EMEND_CLI", build::command_line(repo)?);
+    // Two at a time, because most of a test is waiting.
+    node.env("WORKERS", "2");
     if context.depth == Depth::All {
         node.env("EMEND_STORM", "1");
     }
     numbered(context, "e2e", node.arg(repo.path("tests/e2e/run.mjs")).arg(url))
+}
+
+/// Measures the built page in Chromium and the package in Node, and compares counts and ratios with their limits. With
+/// `--all`, also with planted faults, with which the limits must be exceeded.
+pub(super) fn bench_web(context: &Context<'_>) -> Result<Counts> {
+    let repo = context.repo;
+    context.build_package()?;
+    build::page(repo)?;
+    let mut node = command("node", &repo.path("tests/e2e"));
+    node.args(["--test", "--test-reporter=tap", "gates.test.mjs"]);
+    let tests = context.program("bench-web-tests", &mut node, |line| line.starts_with("not ok "))?;
+    let script = repo.path("tests/e2e/bench.mjs");
+    let mut counts = Counts::from_node(&tests.text).of_program(tests.success);
+    counts = counts + numbered(context, "bench-web", node_with_chromium(repo)?.arg(&script).arg("--gates"))?;
+    if context.depth == Depth::All {
+        counts =
+            counts + numbered(context, "bench-web-faults", node_with_chromium(repo)?.arg(&script).arg("--faults"))?;
+    }
+    Ok(counts)
 }
 
 /// Builds programs with the packed npm package in the bundlers that embedders use, and runs what comes out. The script
