@@ -127,4 +127,30 @@ export const tests = {
     assert.equal(await users.count(), 2);
     assert.equal(await app.input.inputValue(), "");
   },
+
+  async "a message to a folder that is still read waits for it"({ page, url }) {
+    const app = await openApp(page, url);
+    await app.chooseModel({ pace: "instant" });
+    await page.evaluate(async () => {
+      const root = await navigator.storage.getDirectory();
+      const folder = await root.getDirectoryHandle("project", { create: true });
+      const stream = await (await folder.getFileHandle("other.md", { create: true })).createWritable();
+      await stream.write("# Other\n");
+      await stream.close();
+      window.showDirectoryPicker = () =>
+        new Promise((done) => {
+          window.choose = () => done(folder);
+        });
+    });
+    await page.getByRole("button", { name: "Open folder" }).click();
+    await page.waitForFunction(() => window.choose !== undefined);
+    await app.input.fill("hello to the folder");
+    await app.input.press("Enter");
+    await app.says("The message is sent when the project is open.");
+    await page.evaluate(() => window.choose());
+    await app.row("other.md").waitFor();
+    await app.transcript.locator(".entry.user", { hasText: "hello to the folder" }).waitFor();
+    await app.finished();
+    assert.equal(await app.input.inputValue(), "");
+  },
 };

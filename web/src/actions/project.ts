@@ -69,7 +69,7 @@ import { resetChats, showChat } from "./conversations.js";
 import { openFile } from "./edit.js";
 import { settleForSaving } from "./kept.js";
 import { refresh, resetLease, resetState } from "./refresh.js";
-import { leaveRun, readRuns } from "./run.js";
+import { isMessageHeld, leaveRun, readRuns } from "./run.js";
 import { resetTimeline } from "./timeline.js";
 
 /**
@@ -420,8 +420,8 @@ async function useProject(next: Project): Promise<void> {
     closedFolders.value = foldedAtFirst(Object.keys(next.files));
     resetChats();
     resetTimeline();
-    // A message that could not be sent because the engine had not loaded is kept.
-    if (!isFirst) draft.value = "";
+    // A message that could not be sent because the engine had not loaded is kept, and so is one that waits for this project.
+    if (!isFirst && !isMessageHeld()) draft.value = "";
   });
   await refresh();
   const first = firstFile(next.files);

@@ -126,6 +126,11 @@ export async function goOn(notice: NoticeEntry): Promise<void> {
 /** Whether a message waits for the project. */
 let held = false;
 
+/** Whether a message waits for the project that is opened. Its text is still in the message box. */
+export function isMessageHeld(): boolean {
+  return held;
+}
+
 /** Waits until the project is open. Returns false if the user has changed the message since, or it waits already. */
 async function isOpened(typed: string): Promise<boolean> {
   if (held || typed.trim() === "") return false;
