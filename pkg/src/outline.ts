@@ -11,10 +11,10 @@ import type { GrammarOptions, Outline, OutlineOptions } from "./outline/types.js
 import { invalid, optionalCount, optionsOf, requireText } from "./validate.js";
 
 export * from "./errors.js";
+export type { AgentTool } from "./host/types.js";
 export { languageOf } from "./outline/languages.js";
 export { type OutlineFiles, type OutlineToolOptions, outlineTool } from "./outline/tool.js";
 export type * from "./outline/types.js";
-export type { AgentTool } from "./host/types.js";
 export type { WasmSource } from "./wasm/types.js";
 
 /**
