@@ -17,3 +17,16 @@ test("names come before folders, and runs of letters before scattered ones", () 
   ];
   for (const [typed, expected] of cases) assert.deepEqual(rankPaths(PATHS, typed, 3), expected, typed);
 });
+
+test("more letters give what they give at once", () => {
+  const some = Array.from({ length: 400 }, (_, at) => `src/m${at % 7}/Part${at % 11}/view-${at}.ts`);
+  for (const typed of ["view", "v1", "src12", "p3v", "xq"]) {
+    for (let end = 1; end <= typed.length; end += 1) {
+      const letters = typed.slice(0, end);
+      assert.deepEqual(rankPaths(some, letters, 20), rankPaths([...some], letters, 20), letters);
+      // The copy is another list, so the first one goes on with its own letters.
+      rankPaths(some, letters, 20);
+    }
+    assert.deepEqual(rankPaths(some, typed.slice(0, 1), 20), rankPaths([...some], typed.slice(0, 1), 20));
+  }
+});

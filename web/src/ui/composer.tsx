@@ -1,5 +1,5 @@
 /** The message box: the draft, names of files after "@", what goes with the message, and the buttons of a run. */
-import { signal, useSignal } from "@preact/signals";
+import { computed, signal, useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { addFiles, enqueue, send, stop } from "../actions/run.js";
 import { plural } from "../hunk-text.js";
@@ -21,6 +21,9 @@ const MENTIONS_MAX = 6;
 /** Place of the "@" whose list the user closed, or -1. */
 const dismissed = signal(-1);
 
+/** The same list until the files change, so that its ranking is not made anew with each key. */
+const mentionable = computed(() => files.value.filter((file) => file.status !== "deleted").map((file) => file.path));
+
 interface Mentions {
   /** Place of the "@", and of the end of the letters after it. */
   readonly from: number;
@@ -35,7 +38,7 @@ function mentions(text: string, cursor: number): Mentions | null {
   const letters = found[1] ?? "";
   const from = cursor - letters.length - 1;
   if (dismissed.value === from) return null;
-  const all = files.value.filter((file) => file.status !== "deleted").map((file) => file.path);
+  const all = mentionable.value;
   // A complete name needs no list.
   if (all.includes(letters)) return null;
   return { from, to: cursor, paths: rankPaths(all, letters, MENTIONS_MAX) };

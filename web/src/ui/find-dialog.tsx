@@ -1,5 +1,5 @@
 /** Finds files by name, lines of all files by text, and symbols of the open file. */
-import { type Signal, useSignal } from "@preact/signals";
+import { type Signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { openFile, openLine } from "../actions/edit.js";
 import { plural } from "../hunk-text.js";
@@ -37,11 +37,12 @@ export function FindDialog({ mode: opened }: { mode: "files" | "text" | "symbols
   const symbols = useSymbols(mode === "symbols");
   // Those of a server with too many files for one list.
   const others = useSignal<readonly string[]>([]);
-  const paths = [...new Set([...files.value.map((file) => file.path), ...others.value])];
+  // The same list until the files change, so that its ranking is not made anew with each key.
+  const paths = useComputed(() => [...new Set([...files.value.map((file) => file.path), ...others.value])]);
   const query = typed.value;
   const listed: Record<typeof mode, () => readonly Found[]> = {
     text: () => lines.value,
-    files: () => rankPaths(paths, query, SHOWN_MAX).map((path) => ({ path, line: null, text: "" })),
+    files: () => rankPaths(paths.value, query, SHOWN_MAX).map((path) => ({ path, line: null, text: "" })),
     symbols: () => foundSymbols(symbols.value, opened === "files" ? query.slice(1) : query),
   };
   const found = listed[mode]();
