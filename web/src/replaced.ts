@@ -15,9 +15,19 @@ export function tellReplaced(edits: readonly Replaced[]): void {
   if (told.length > 0) notify(told.join(" "), { level: "error" });
 }
 
+/** Shows lines of the user that another client or program replaced. */
+export function tellLost(path: string, lines: readonly string[]): void {
+  const shown = shortened(lines.map((line) => reveal(line.trim())).join(" … "));
+  notify(`A change that was made elsewhere replaced your text in ${path}: “${shown}”.`, { level: "error" });
+}
+
+function shortened(text: string): string {
+  return text.length > REPLACED_CHARS_MAX ? `${text.slice(0, REPLACED_CHARS_MAX)}…` : text;
+}
+
 function replacedPhrase(path: string, replaced: WriteResult["replaced"]): string {
   const texts = replaced.map(({ text }) => reveal(text.trim().replace(/\s*[\r\n]+\s*/g, " ⏎ "))).join(" … ");
-  const shown = texts.length > REPLACED_CHARS_MAX ? `${texts.slice(0, REPLACED_CHARS_MAX)}…` : texts;
+  const shown = shortened(texts);
   const places = replaced.map(({ line }) => line).join(", ");
   const lines = replaced.length === 1 ? `line ${places}` : `lines ${places}`;
   return `Your text in ${path} replaced a change that was made elsewhere meanwhile, in ${lines}: “${shown}”. An undo of your edit brings it back.`;

@@ -114,6 +114,8 @@ export const inBrowser = signal<readonly string[]>([]);
 export const hasProject = signal(false);
 /** The tasks so far, to which the project can go back. */
 export const runs = signal<readonly RunInfo[]>([]);
+/** Whether the server that the page comes from did not answer when the page began. */
+export const isServerLost = signal(false);
 /** Why no project could be opened at all, or null. */
 export const startProblem = signal<string | null>(null);
 /** The place of the page over which the user drags files. */
@@ -129,6 +131,8 @@ export const unsaved = signal<ReadonlySet<string>>(new Set());
 export const openPath = signal<string | null>(null);
 /** Why the open file has no text to show, or null if it has. */
 export const unreadable = signal<string | null>(null);
+/** Whether the text of the open file is awaited. */
+export const isReading = signal(false);
 export const view = signal<View>("editor");
 export const pane = signal<Pane>("text");
 /** Whether Markdown files are shown as they read, instead of their text. */

@@ -15,6 +15,7 @@ import {
   notify,
   openHunks,
   openPath,
+  project,
   review,
   showError,
   toast,
@@ -46,6 +47,7 @@ editor.connect({
     // Not awaited: the write is done.
     if (replaced.length > 0)
       import("../replaced.js").then(({ tellReplaced }) => tellReplaced([[path, replaced]])).catch(showError);
+    if (project.value.remote) (await import("./elsewhere.js")).noteWritten(path, base, text);
     // Not awaited: the refresh is queued behind this write, so awaiting it would deadlock.
     void refresh("texts").catch(showError);
     return text;

@@ -4,7 +4,7 @@
  * The user sees every result as text and chooses one. No unaccepted words are saved and no words of the user are dropped
  * without that.
  */
-import type { ReviewFile } from "../engine.js";
+import type { ReviewFile, Step } from "../engine.js";
 import { pendingHunks } from "../hunk-text.js";
 import type { KeptHunk, Outcome } from "../kept.js";
 import { currentEngine, dialog, waiting } from "../store.js";
@@ -65,6 +65,8 @@ async function carryOut(shown: KeptHunk, outcome: Outcome): Promise<void> {
   // Lines that the user typed below depend on those of the hunk, and went with them. They stay, as shown.
   const left = (await engine.read(path)) ?? "";
   // A merge would take the rejection as a change of the user's lines.
-  if (outcome === "mine") await engine.write(path, text, left, { kind: "typing", path });
-  else if (outcome === "old" || left !== text) await engine.write(path, text, base, { kind: "typing", path });
+  // Both are one step of the user.
+  const step: Step = { kind: "typing", path, joins: true };
+  if (outcome === "mine") await engine.write(path, text, left, step);
+  else if (outcome === "old" || left !== text) await engine.write(path, text, base, step);
 }

@@ -1,16 +1,20 @@
 /** Tells that the server does not answer, keeps the typed text, and joins the server again. */
 import type { Engine, Link } from "../engine.js";
 import { download } from "../folder.js";
-import { editor, engineOrNull, isCutOff, link, notify, spoken, spokenUrgent, unsaved } from "../store.js";
+import { editor, engineOrNull, isCutOff, link, notify, spoken, spokenUrgent, toast, unsaved } from "../store.js";
 import { baseName } from "../tree.js";
 import { refresh } from "./refresh.js";
+
+const LOST = "The server cannot be reached.";
 
 /** Shows the state of the connection. Returns whether the server answers again. */
 export function showLink(now: Link): boolean {
   if (now === link.value) return false;
   link.value = now;
   if (isCutOff.value) noteUnsent();
-  if (now === "lost") spokenUrgent.value = "The server cannot be reached.";
+  // A message about the loss is not true any more.
+  if (toast.value?.text.startsWith(LOST)) toast.value = null;
+  spokenUrgent.value = now === "lost" ? LOST : "";
   return now === "";
 }
 

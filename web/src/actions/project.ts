@@ -44,6 +44,7 @@ import {
   engineOrNull,
   files,
   inBrowser,
+  isServerLost,
   kept,
   notify,
   opening,
@@ -268,6 +269,12 @@ async function joinOwn(token: string): Promise<boolean> {
     await join(location.origin, token);
     return true;
   } catch (error) {
+    // A server that starts again is the same one.
+    isServerLost.value = describe(error).code === "server_unreachable" && (token !== "" || wasJoined());
+    if (isServerLost.value) {
+      ownToken = token;
+      return false;
+    }
     noteJoined(false);
     // A page with a cookie asks unbidden: another host than `emend serve` has no such server. That is not an error.
     if (token !== "") showError(error);
@@ -278,6 +285,22 @@ async function joinOwn(token: string): Promise<boolean> {
   }
 }
 
+/** The token of the page's own server, which did not answer. */
+let ownToken = "";
+
+/** Joins the page's own server again, which did not answer before. */
+export async function joinAgain(): Promise<void> {
+  isServerLost.value = false;
+  await joinOwn(ownToken);
+}
+
+/** Forgets the page's own server, which does not answer. */
+export function leaveLost(): void {
+  isServerLost.value = false;
+  noteJoined(false);
+  rememberSession("");
+}
+
 /** Joins the session of a server. Its terminal and other pages have the same one. */
 export async function joinServer(url: string, token: string): Promise<void> {
   try {
@@ -285,6 +308,7 @@ export async function joinServer(url: string, token: string): Promise<void> {
     // Text that a server did not take goes with the page when it joins that server again.
     if (url !== joined && hasUnsettled() && !(await confirmLeaving())) return;
     await join(url, token);
+    isServerLost.value = false;
   } catch (error) {
     showError(error);
   }
@@ -300,6 +324,7 @@ async function join(url: string, token: string): Promise<void> {
     resetTimeline();
     show(engine, { name: new URL(url).host, directory: null, skipped: [], sample: false, remote: true });
     [currentId, joined] = ["", url];
+    (await import("./elsewhere.js")).forgetElsewhere();
     releaseProject();
     noteJoined(new URL(url).origin === location.origin);
     await refresh();

@@ -16,6 +16,7 @@ import {
   explained,
   files,
   isCutOff,
+  isReading,
   lastEdit,
   leaseHeld,
   link,
@@ -107,7 +108,9 @@ async function readState(scope: Scope): Promise<void> {
     return snapshot;
   };
   await editor.update(async (path) => {
-    const reading = (await take(path))?.reading;
+    const taken = await take(path);
+    if (taken && project.value.remote) await compare(taken, path);
+    const reading = taken?.reading;
     return reading && "text" in reading ? { raw: reading.text, hunks: hunksOf(path) } : null;
   });
   if (engine !== engineOrNull()) return;
@@ -115,6 +118,13 @@ async function readState(scope: Scope): Promise<void> {
   const reading = (snapshot as Snapshot | null)?.reading;
   if (!reading || editor.shownPath !== openPath.value || "problem" in reading) await showOpenFile();
   lastMs = performance.now() - begun;
+}
+
+/** Tells which lines of the user others have replaced. */
+async function compare(snapshot: Snapshot, path: string): Promise<void> {
+  const { compared } = await import("./elsewhere.js");
+  const lost = compared(snapshot, path, chat.value.running);
+  if (lost.length > 0) (await import("../replaced.js")).tellLost(path, lost);
 }
 
 /** Shows a snapshot. Files whose reviews have not changed keep their objects, so that lists draw only the others. */
@@ -176,6 +186,9 @@ export function resetLease(): void {
   [lastEpoch, ignoredEpoch] = [0, -1];
 }
 
+/** Time in milliseconds after which the page says that it reads a file. */
+const READING_MS = 150;
+
 /**
  * Shows the open file in the editor, or the reason why it has no text.
  *
@@ -185,6 +198,15 @@ export async function showOpenFile(): Promise<void> {
   const path = openPath.value;
   if (path === null) return;
   const engine = currentEngine();
+  const isShown = (): boolean => editor.shownPath === path;
+  // A text that comes at once takes the place of the one before. Without one, an empty text must not take keys.
+  let waited = editor.shownPath === null;
+  if (waited) isReading.value = true;
+  const timer = setTimeout(() => {
+    if (path !== openPath.value || isShown()) return;
+    waited = true;
+    isReading.value = true;
+  }, READING_MS);
   const reading = Promise.all([engine.snapshot("hunks", path), editor.load()]).catch(async (error: unknown) => {
     const { title } = await explained(error);
     // The text of another file, or none, must not stand under this name.
@@ -194,7 +216,10 @@ export async function showOpenFile(): Promise<void> {
     }
     throw error;
   });
-  const [snapshot, controller] = await reading;
+  const [snapshot, controller] = await reading.finally(() => {
+    clearTimeout(timer);
+    if (path === openPath.value) isReading.value = false;
+  });
   if (engine !== engineOrNull()) return;
   publish(snapshot);
   if (path !== openPath.value || !snapshot.reading) return;
@@ -205,6 +230,8 @@ export async function showOpenFile(): Promise<void> {
     unreadable.value = problemOf(path, snapshot.reading);
     editor.hide();
   }
+  // A hidden editor takes no focus and cannot scroll.
+  if (waited && !document.hidden) await new Promise(requestAnimationFrame);
 }
 
 function problemOf(path: string, { problem, code }: Extract<Reading, { problem: string }>): string {

@@ -135,7 +135,11 @@ export function isMessageHeld(): boolean {
 async function isOpened(typed: string): Promise<boolean> {
   if (held || typed.trim() === "") return false;
   held = true;
-  notify("The message is sent when the project is open.");
+  notify(
+    project.value.remote
+      ? "The message is sent as soon as it can be."
+      : "The message is sent when the project is open.",
+  );
   await new Promise<void>((done) => {
     const end = opening.subscribe((text) => {
       if (text !== null) return;
@@ -145,8 +149,14 @@ async function isOpened(typed: string): Promise<boolean> {
       });
     });
   });
+  const isSent = held;
   held = false;
-  return draft.value === typed;
+  return isSent && draft.value === typed;
+}
+
+/** Leaves a message that waits in the message box, because what it waits for has failed. */
+export function keepMessage(): void {
+  held = false;
 }
 
 let nextQueued = 0;

@@ -1,23 +1,45 @@
 /** Starts, changes and deletes conversations of a server, which it calls sessions. */
 import { describe, type SessionChange, type SessionInfo } from "../engine.js";
 import { lateFocus } from "../late-focus.js";
-import { choose, currentEngine, dialog, explained, notify, options, project, session, showError } from "../store.js";
+import {
+  choose,
+  currentEngine,
+  dialog,
+  explained,
+  notify,
+  opening,
+  options,
+  project,
+  session,
+  showError,
+} from "../store.js";
 import { openChat } from "./conversations.js";
 import { enterSession } from "./project.js";
-import { readRuns } from "./run.js";
+import { keepMessage, readRuns } from "./run.js";
 
 /** Starts a conversation and goes to the message box. `model` names its model on a server, or is "". */
 export async function newConversation(model = ""): Promise<void> {
   const focusLate = lateFocus();
-  if (project.value.remote) await startSession(model);
-  else await openChat();
-  if (dialog.value === null) focusLate(() => document.querySelector<HTMLElement>(".composer textarea")?.focus());
+  const focusBox = (): void => {
+    if (dialog.value === null) focusLate(() => document.querySelector<HTMLElement>(".composer textarea")?.focus());
+  };
+  const started = project.value.remote ? startSession(model) : openChat();
+  // The next keys are for the new conversation, not for the button.
+  if (project.value.remote) focusBox();
+  await started;
+  focusBox();
 }
 
 async function startSession(model: string): Promise<void> {
+  // A slow server answers late: further clicks and keys on the button are the same wish.
+  if (opening.value !== null) return;
+  opening.value = "Starting a conversation…";
   try {
     await enterSession(await currentEngine().startSession(model, options.value.canvas));
   } catch (error) {
+    // A message for the new conversation is not for the old one.
+    keepMessage();
+    opening.value = null;
     const { code, message } = describe(error);
     // The list is where one of them can be archived.
     if (code === "limit_reached") dialog.value = { kind: "conversations", problem: message };

@@ -59,6 +59,7 @@ import { Recorder } from "./recorder.js";
 import { ReviewChanges, sumOf } from "./review-changes.js";
 import { RunList } from "./run-list.js";
 import { SavedTexts } from "./saved-texts.js";
+import { withStep } from "./steps.js";
 import { type By, TextHistory } from "./text-history.js";
 
 /** An operation without its place in a run. */
@@ -301,7 +302,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   }
 
   #step(step: Step): void {
-    this.#steps = { done: [...this.#steps.done, step], undone: [] };
+    this.#steps = withStep(this.#steps.done, step);
     for (const { agent } of this.#ahead.splice(0)) agent.close();
   }
 

@@ -75,8 +75,11 @@ function without(list: readonly Placed[], run: number, hard: boolean): readonly 
     else if (op.op === "putBack") later.push({ op, run: each.run });
     else if (hard && EDITS.has(op.op)) later.push({ op, run: each.run });
     // Edits are repeated without a run, so their place in one does not count.
-    else if (op.op === "write") later.push({ op: { ...op, at: 0, moved: true }, run: each.run });
-    else if (LASTING.has(op.op)) later.push({ op: { ...op, at: 0 }, run: each.run });
+    else if (op.op === "write") {
+      // The decision that it belongs to is left out.
+      const { joins: _, ...step } = op.step;
+      later.push({ op: { ...op, step, at: 0, moved: true }, run: each.run });
+    } else if (LASTING.has(op.op)) later.push({ op: { ...op, at: 0 }, run: each.run });
   }
   // Files that were put back are as before some task: going back to before another one leaves nothing of it.
   return [...kept, ...later.filter(({ op }) => op.op !== "putBack" && !(hard && EDITS.has(op.op)))];
@@ -90,8 +93,9 @@ function revert(
   undone: Placed[],
   each: Placed,
 ): void {
-  const isEdit = step !== undefined && ["typing", "new file", "delete", "rename", "put back"].includes(step.kind);
-  if (!isEdit) return;
+  const isJoined = step?.kind === "reject" && (step.count ?? 1) > 1;
+  const isEdit = isJoined || ["typing", "new file", "delete", "rename", "put back"].includes(step?.kind ?? "");
+  if (!isEdit || step === undefined) return;
   if (direction === "redo") {
     const last = undone.pop();
     later.push(last ?? { op: { ...each.op, at: 0 }, run: each.run });

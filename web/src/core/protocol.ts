@@ -37,6 +37,8 @@ export interface Step {
   readonly path: string;
   /** Number of steps of the engine, 1 if it is left out. */
   readonly count?: number;
+  /** Whether it belongs to the step before it, so that both are undone together. */
+  readonly joins?: true;
   /** The runs that a step back took back: the first one, and the number of runs at that time. */
   readonly runs?: readonly [first: number, end: number];
 }

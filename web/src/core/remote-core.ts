@@ -1,8 +1,7 @@
 /**
- * The engine of a server (`emend serve`), behind the operations of the worker.
- *
- * The server has the files, the model, the review and the conversation; others may work in the same session, for example a
- * terminal. Its events lead the page, also those of jobs that were started elsewhere.
+ * The engine of a server (`emend serve`), behind the operations of the worker. The server has the files, the model, the review
+ * and the conversation; others may work in the same session, for example a terminal. Its events lead the page, also those of
+ * jobs that were started elsewhere.
  */
 import type { AgentEvent, FileInfo, FileMatches, Review } from "emend";
 import {
@@ -40,6 +39,7 @@ import { readTranscript } from "./remote-transcript.js";
 import { WaitingEdits } from "./remote-waiting.js";
 import { ReviewChanges } from "./review-changes.js";
 import { endsJob, eventsOfQuestion, translated } from "./service-events.js";
+import { withStep } from "./steps.js";
 
 /** Operations that need no open project belong to the worker itself. */
 type Own = Omit<
@@ -431,7 +431,7 @@ export class RemoteCore extends RemoteSessions implements Own {
 
   #step(step: RemoteStep): void {
     this.#files.noteChange();
-    this.#steps = { done: [...this.#steps.done, step], undone: [] };
+    this.#steps = withStep(this.#steps.done, step);
   }
 
   async accept(ids: readonly string[], over: boolean, path: string): Promise<void> {

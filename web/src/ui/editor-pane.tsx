@@ -14,6 +14,7 @@ import {
   cursor,
   editor,
   isCutOff,
+  isReading,
   isRunning,
   lastEdit,
   leaseHeld,
@@ -251,7 +252,8 @@ function Canvas() {
   const held = leaseHeld.value;
   const busy = opening.value;
   const path = openPath.value;
-  const empty = path === null || unreadable.value !== null || busy !== null;
+  const reading = isReading.value;
+  const empty = path === null || unreadable.value !== null || busy !== null || reading;
   const earlier = !empty && versionsOf.value === path;
   const previewed = !empty && !earlier && preview.value && isMarkdown(path);
   const live = isRunning.value && lastEdit.value?.path === path && <LivePlace />;
@@ -265,9 +267,14 @@ function Canvas() {
       {previewed && <Preview />}
       {earlier && <VersionsView key={path} path={path} />}
       {empty && (
-        <div class="empty" role="status">
+        <div class={reading ? "empty reading" : "empty"} role="status">
           <Icon name="file" size={28} />
-          <p>{busy ?? unreadable.value ?? "Open a file from the list to read or edit it."}</p>
+          <p>
+            {busy ??
+              (reading ? "Reading…" : null) ??
+              unreadable.value ??
+              "Open a file from the list to read or edit it."}
+          </p>
         </div>
       )}
       <div class="lease-note" hidden={!held}>
@@ -308,6 +315,7 @@ function StatusBar() {
   const path = openPath.value;
   if (path === null) return <footer class="status-bar" />;
   // The last file's position, line endings and state would be shown otherwise.
+  if (isReading.value) return <footer class="status-bar">Reading…</footer>;
   if (unreadable.value !== null) return <footer class="status-bar">No text to show</footer>;
   const { line, column, selected } = cursor.value;
   const pending = openHunks.value.length;

@@ -3,6 +3,7 @@ import { type Signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { openFile, openLine } from "../actions/edit.js";
 import { plural } from "../hunk-text.js";
+import { lateFocus } from "../late-focus.js";
 import type { Symbols } from "../outline.js";
 import { rankNames, rankPaths } from "../quick-open.js";
 import { reveal } from "../reveal.js";
@@ -69,7 +70,12 @@ export function FindDialog({ mode: opened }: { mode: "files" | "text" | "symbols
   const open = (item: Found | undefined): void => {
     if (!item) return;
     closeDialog();
-    void (item.line === null ? openFile(item.path) : openLine(item.path, item.line));
+    const focusLate = lateFocus();
+    const opened = item.line === null ? openFile(item.path) : openLine(item.path, item.line);
+    // The dialog gives the focus back to its opener, but the file is where the user goes.
+    void opened.then(() => {
+      if (openPath.value === item.path) focusLate(() => editor.focus());
+    });
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === "ArrowDown") chosen.value = Math.min(at + 1, found.length - 1);

@@ -3,6 +3,8 @@ import { useEffect, useRef } from "preact/hooks";
 import {
   continueProject,
   forgetProject,
+  joinAgain,
+  leaveLost,
   openDirectory,
   openInBrowser,
   openInput,
@@ -10,7 +12,7 @@ import {
 } from "../actions/project.js";
 import { canPickDirectory } from "../folder.js";
 import { reveal } from "../reveal.js";
-import { dialog, inBrowser, kept, notify, opening, startProblem } from "../store.js";
+import { dialog, inBrowser, isServerLost, kept, notify, opening, startProblem } from "../store.js";
 import { Icon, type IconName } from "./icons.js";
 import { NOT_LOADED } from "./later.js";
 import { ToolButton } from "./top-bar.js";
@@ -32,6 +34,7 @@ export function StartView() {
           </p>
         )}
         {problem !== null && busy === null && <Problem message={problem} />}
+        {isServerLost.value && busy === null && <LostServer />}
         <Doors disabled={busy !== null} />
         <Earlier disabled={busy !== null} />
         <p class="faint start-note">
@@ -190,6 +193,24 @@ function Earlier({ disabled }: { disabled: boolean }) {
           </ul>
         </section>
       )}
+    </div>
+  );
+}
+
+/** Shown if the server that the page was joined to does not answer. */
+function LostServer() {
+  return (
+    <div class="notice error start-problem" role="alert">
+      <p>
+        <Icon name="warning" size={14} /> The server of this page cannot be reached. Check that <code>emend serve</code>{" "}
+        runs.
+      </p>
+      <button class="button primary" type="button" onClick={() => void joinAgain()}>
+        Try again
+      </button>{" "}
+      <button class="button" type="button" onClick={leaveLost}>
+        Leave the server
+      </button>
     </div>
   );
 }
