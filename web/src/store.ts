@@ -200,6 +200,8 @@ export const editor = new EditorHandle();
 
 /** Shows a question and returns the name of the chosen answer, or null if it was cancelled. */
 export function choose(question: Omit<Extract<Dialog, { kind: "choice" }>, "kind" | "answer">): Promise<string | null> {
+  // A message about an earlier action would stand under the question, as if it were about it.
+  toast.value = null;
   return new Promise((answer) => {
     dialog.value = { kind: "choice", ...question, answer };
   });

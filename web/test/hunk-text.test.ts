@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { advise } from "../src/advice.js";
 import type { Hunk } from "../src/engine.js";
-import { dependentsText, hunkSummary, withoutBreak } from "../src/hunk-text.js";
+import { dependentsText, hunkSummary, signed, tightSpans, withoutBreak } from "../src/hunk-text.js";
 
 /** A hunk from lines like "16 - text", "17 + text" or "  text". */
 function hunk(lines: readonly string[], keptByUser = false): Hunk {
@@ -30,6 +30,12 @@ function hunk(lines: readonly string[], keptByUser = false): Hunk {
 test("a hunk is described by its new lines, or by its removed ones if it has none", () => {
   assert.equal(hunkSummary(hunk(["  a", "16 - b", "16 + c", "17 + d"])), "lines 16 to 17, 1 removed, 2 added");
   assert.equal(hunkSummary(hunk(["  a", "16 - b", "  c"], true)), "line 16, 1 removed, you edited inside it");
+});
+
+test("marks of changed words leave out blanks at their ends, and numbers have separators", () => {
+  assert.deepEqual(tightSpans("ten packets of", [[3, 12]]), [[4, 11]]);
+  assert.deepEqual(tightSpans("a   b", [[1, 4]]), [[1, 4]]);
+  assert.deepEqual([signed(1_999, "+"), signed(2, "−")], ["+1,999", "−2"]);
 });
 
 test("a line is shown without its line ending, and otherwise unchanged", () => {

@@ -142,7 +142,9 @@ export const tests = {
       await page.keyboard.press("Escape");
       await server.start();
       await note.waitFor({ state: "detached", timeout: 8_000 });
-      await app.toast.filter({ hasText: "The server cannot be reached." }).waitFor({ state: "detached", timeout: 1_000 });
+      await app.toast
+        .filter({ hasText: "The server cannot be reached." })
+        .waitFor({ state: "detached", timeout: 1_000 });
       assert.equal(await page.getByText("The server cannot be reached.").count(), 0);
     });
   },
@@ -160,7 +162,8 @@ export const tests = {
         await page.evaluate(async () => {
           await navigator.serviceWorker.ready;
           const [name] = await caches.keys();
-          while ((await (await caches.open(name)).keys()).length < 20) await new Promise((done) => setTimeout(done, 50));
+          while ((await (await caches.open(name)).keys()).length < 20)
+            await new Promise((done) => setTimeout(done, 50));
         });
         await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
         await server.stop();
@@ -189,7 +192,10 @@ export const tests = {
   },
 
   async "one undo takes back a rejection with my edit on the old line"({ page, url }) {
-    const change = { name: "Edit", input: { file_path: "notes.md", old_string: "def foo():", new_string: "def bar():" } };
+    const change = {
+      name: "Edit",
+      input: { file_path: "notes.md", old_string: "def foo():", new_string: "def bar():" },
+    };
     const provider = await startProvider("right", [{ name: "Read", input: { file_path: "notes.md" } }, change]);
     try {
       const app = await openApp(page, url);
@@ -241,7 +247,9 @@ export const tests = {
       await page.locator(".cm-line", { hasText: "It is deep." }).waitFor();
       assert.equal(await app.toast.count(), 0);
       await edit(server, "notes.md", text.replace(/The colour.*/, "A line of theirs."));
-      await app.says("A change that was made elsewhere replaced your text in notes.md: “The colour of the sky. Mine.”.");
+      await app.says(
+        "A change that was made elsewhere replaced your text in notes.md: “The colour of the sky. Mine.”.",
+      );
     });
   },
 

@@ -4,7 +4,7 @@
  */
 import type { Snapshot, Steps } from "../engine.js";
 import { pendingHunks } from "../hunk-text.js";
-import { review } from "../store.js";
+import { choose, review } from "../store.js";
 
 /** The lines that the user wrote last in each file of this page, as far as they are still there. */
 const mine = new Map<string, readonly string[]>();
@@ -15,6 +15,17 @@ let hasOthers = false;
 /** Whether others have changed files since the last step of this page, so that Undo may take back theirs. */
 export function othersActed(): boolean {
   return hasOthers;
+}
+
+/** A server has one order of steps for all its users, and does not say whose the last one is. */
+export async function confirmStep(direction: "undo" | "redo", own: string): Promise<boolean> {
+  const verb = direction === "undo" ? "Undo" : "Redo";
+  const answer = await choose({
+    title: `${verb} the last step on this server?`,
+    message: `Files were changed elsewhere since your last step, ${own}. The server has one order of steps for all its users: the last one may be theirs.`,
+    choices: [{ name: "step", label: `${verb} the last step` }],
+  });
+  return answer === "step";
 }
 
 /** Forgets the project before. */

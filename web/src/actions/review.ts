@@ -196,32 +196,22 @@ async function takeStep(verb: string, direction: "undo" | "redo", decisionsOnly:
       notify(`Your last step is ${stepName(last)}. ${keyName("Ctrl+Z")} undoes it.`);
       return;
     }
-    const isShared = project.value.remote === true && (await import("./elsewhere.js")).othersActed();
-    if (isShared && !(await confirmShared(direction, last))) return;
+    const elsewhere = project.value.remote ? await import("./elsewhere.js") : null;
+    const isShared = elsewhere?.othersActed() === true;
+    if (isShared && !(await elsewhere.confirmStep(direction, stepName(last)))) return;
     await currentEngine()[direction]();
     await refresh();
     // In the editor view the changed file must be visible. The review shows all files anyway.
     const isThere = files.value.some((file) => file.path === last.path);
-    const elsewhere = isThere && last.path !== openPath.value && last.kind !== "new file";
+    const isElsewhere = isThere && last.path !== openPath.value && last.kind !== "new file";
     if (last.kind === "go back") await readRuns();
-    if (elsewhere && view.value === "editor") await openFile(last.path);
+    if (isElsewhere && view.value === "editor") await openFile(last.path);
     notify(isShared ? `${verb} the last step on this server.` : `${verb} ${stepName(last)}.`);
   } catch (error) {
     showError(error);
     // A step that can never be undone is not among the steps any more.
     await refresh().catch(() => undefined);
   }
-}
-
-/** A server has one order of steps for all its users, and does not say whose the last one is. */
-async function confirmShared(direction: "undo" | "redo", last: Step): Promise<boolean> {
-  const verb = direction === "undo" ? "Undo" : "Redo";
-  const answer = await choose({
-    title: `${verb} the last step on this server?`,
-    message: `Files were changed elsewhere since your last step, ${stepName(last)}. The server takes back the last step of all its users, which may be theirs.`,
-    choices: [{ name: "step", label: `${verb} the last step` }],
-  });
-  return answer === "step";
 }
 
 /** Returns the description of a step, e.g. "accept in notes.md". */

@@ -7,7 +7,7 @@
 import { Facet } from "@codemirror/state";
 import { type EditorView, WidgetType } from "@codemirror/view";
 import type { Hunk } from "../engine.js";
-import { countLines, hunkSummary, tightSpans, withoutBreak } from "../hunk-text.js";
+import { countLines, hunkSummary, signed, tightSpans, withoutBreak } from "../hunk-text.js";
 import { altLetter, keyName } from "../keys.js";
 import { reveal } from "../reveal.js";
 
@@ -72,8 +72,8 @@ export class ControlsWidget extends WidgetType {
     bar.dataset.hunk = hunk.id;
     bar.setAttribute("aria-label", `Change ${number} of ${total}: ${hunkSummary(hunk)}`);
     setText(bar, ".hunk-label", `Change ${number} of ${total}`);
-    setText(bar, ".plus", `+${countLines(hunk, "added")}`);
-    setText(bar, ".minus", `−${countLines(hunk, "removed")}`);
+    setText(bar, ".plus", signed(countLines(hunk, "added"), "+"));
+    setText(bar, ".minus", signed(countLines(hunk, "removed"), "−"));
     const replaced = (hunk.yours ?? []).map((line) => withoutBreak(line)).join("\n");
     setText(bar, ".hunk-kept", hunk.contested ? REPLACES : hunk.keptByUser ? "you edited this" : "");
     bar.querySelector(".hunk-kept")?.setAttribute("title", hunk.contested ? `${REPLACES}:\n${reveal(replaced)}` : "");
@@ -109,7 +109,10 @@ export class RemovedWidget extends WidgetType {
   override toDOM(): HTMLElement {
     const block = element("div", "removed-lines");
     block.setAttribute("role", "group");
-    block.setAttribute("aria-label", this.lines.length === 1 ? "Removed line" : `${this.lines.length} removed lines`);
+    block.setAttribute(
+      "aria-label",
+      this.lines.length === 1 ? "Removed line" : `${this.lines.length.toLocaleString("en")} removed lines`,
+    );
     block.append(...this.lines.slice(0, REMOVED_SHOWN).map(removedRow));
     const rest = this.lines.length - REMOVED_SHOWN;
     if (rest > 0) {

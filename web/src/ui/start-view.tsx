@@ -3,8 +3,6 @@ import { useEffect, useRef } from "preact/hooks";
 import {
   continueProject,
   forgetProject,
-  joinAgain,
-  leaveLost,
   openDirectory,
   openInBrowser,
   openInput,
@@ -14,8 +12,10 @@ import { canPickDirectory } from "../folder.js";
 import { reveal } from "../reveal.js";
 import { dialog, inBrowser, isServerLost, kept, notify, opening, startProblem } from "../store.js";
 import { Icon, type IconName } from "./icons.js";
-import { NOT_LOADED } from "./later.js";
+import { later, NOT_LOADED } from "./later.js";
 import { ToolButton } from "./top-bar.js";
+
+const LostServer = later(async () => (await import("./lost-server.js")).LostServer);
 
 export function StartView() {
   const busy = opening.value;
@@ -193,24 +193,6 @@ function Earlier({ disabled }: { disabled: boolean }) {
           </ul>
         </section>
       )}
-    </div>
-  );
-}
-
-/** Shown if the server that the page was joined to does not answer. */
-function LostServer() {
-  return (
-    <div class="notice error start-problem" role="alert">
-      <p>
-        <Icon name="warning" size={14} /> The server of this page cannot be reached. Check that <code>emend serve</code>{" "}
-        runs.
-      </p>
-      <button class="button primary" type="button" onClick={() => void joinAgain()}>
-        Try again
-      </button>{" "}
-      <button class="button" type="button" onClick={leaveLost}>
-        Leave the server
-      </button>
     </div>
   );
 }
