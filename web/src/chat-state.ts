@@ -3,7 +3,7 @@
  *
  * Files and hunks are not part of it: the page reads them from the engine when an event reports a change.
  */
-import type { AgentEvent, Failure, Picture, Usage } from "./engine.js";
+import type { AgentEvent, Failure, Picture, ShownEvent, Usage } from "./engine.js";
 import { plural } from "./hunk-text.js";
 
 /** One item of the transcript. Its `id` is stable while the item grows. */
@@ -123,22 +123,19 @@ export const EMPTY_CHAT: ChatState = { entries: [], waiting: [], offline: false,
 /** The state of a subagent, whose task is not a message in it. */
 const WORKING: ChatState = { ...EMPTY_CHAT, running: true };
 
-/**
- * Returns the state after `event`. Kinds of events that are not shown do not change the state. `pictures` are those of the
- * message, if the event is one.
- */
-export function reduce(state: ChatState, event: AgentEvent, pictures: readonly Picture[] = []): ChatState {
+/** Returns the state after `event`. Kinds of events that are not shown do not change the state. */
+export function reduce(state: ChatState, event: ShownEvent): ChatState {
   // Cursors restart with each session, and a change of the model starts a session.
   const id = `${event.sessionId}-${event.cursor}`;
   switch (event.kind) {
     case "SESSION_START":
       return { ...state, offline: event.data.offline };
     case "USER_INPUT": {
-      const entry: UserEntry = { kind: "user", id, text: event.data.content, pictures, steering: false };
+      const entry = userEntry(id, event.data.content, event.pictures, false);
       return { ...state, entries: [...state.entries, entry], running: true, activity: "Thinking…" };
     }
     case "STEERING_INJECTED": {
-      const entry: UserEntry = { kind: "user", id, text: event.data.content, steering: true };
+      const entry = userEntry(id, event.data.content, event.pictures, true);
       return { ...withoutWaiting(state, entry.text), entries: [...settle(state.entries), entry] };
     }
     case "STEERING_RETURNED":
@@ -226,6 +223,10 @@ export function reduce(state: ChatState, event: AgentEvent, pictures: readonly P
     default:
       return state;
   }
+}
+
+function userEntry(id: string, text: string, pictures: readonly Picture[] = [], steering: boolean): UserEntry {
+  return { kind: "user", id, text, pictures, steering };
 }
 
 type Budget = Extract<AgentEvent, { kind: "BUDGET_EXCEEDED" }>["data"];

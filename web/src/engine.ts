@@ -38,6 +38,7 @@ export type {
   Scope,
   SessionChange,
   SessionInfo,
+  ShownEvent,
   Snapshot,
   Spent,
   Step,

@@ -7,7 +7,7 @@ import { fitted, pictureType } from "../src/core/pictures.js";
 import type { Picture } from "../src/core/protocol.js";
 import { Recorder } from "../src/core/recorder.js";
 import { type Repeatable, replay } from "../src/core/replay.js";
-import type { AgentEvent } from "../src/engine.js";
+import type { ShownEvent } from "../src/engine.js";
 
 const picture = (id: string): Picture => {
   return { kind: "picture", id, name: `${id}.png`, mediaType: "image/png", bytes: 1, width: 1, height: 1, thumb: "" };
@@ -46,9 +46,11 @@ test("pictures are no part of the text of a message", () => {
 });
 
 test("a message in the conversation has its pictures", () => {
-  const event = { cursor: 1, ts: 0, sessionId: "s", kind: "USER_INPUT", data: { content: "Why?" } } as AgentEvent;
-  const [entry] = reduce(EMPTY_CHAT, event, [picture("a")]).entries;
-  assert.deepEqual(entry?.kind === "user" && entry.pictures, [picture("a")]);
+  for (const kind of ["USER_INPUT", "STEERING_INJECTED"]) {
+    const event = { cursor: 1, ts: 0, sessionId: "s", kind, data: { content: "Why?" }, pictures: [picture("a")] };
+    const [entry] = reduce(EMPTY_CHAT, event as unknown as ShownEvent).entries;
+    assert.deepEqual(entry?.kind === "user" && entry.pictures, [picture("a")], kind);
+  }
 });
 
 test("a repeated run has its pictures, also those that were added during the run before", async () => {

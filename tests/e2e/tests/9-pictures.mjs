@@ -173,7 +173,8 @@ export const tests = {
     await withProvider([], context, async (app) => {
       await give(app, "drop", [file("notes.png", Buffer.from("only text")), file("real.png", SMALL)]);
       await app.says("notes.png is not a PNG, JPEG, GIF or WebP picture.");
-      assert.equal(await chips(page).count(), 1);
+      await chips(page).first().waitFor();
+      assert.deepEqual(await chips(page).locator(".addition-name").allTextContents(), ["real.png"]);
       await give(app, "paste", [file("cut.png", SMALL.subarray(0, 40))]);
       await app.says("cut.png cannot be read as a picture.");
       const many = Array.from({ length: 11 }, (_, index) => file(`${index}.png`, SMALL));
@@ -234,10 +235,7 @@ export const tests = {
       await app.ask("go on");
       await give(app, "paste", [file("queued.png", png(20, 20))]);
       await chips(page).first().waitFor();
-      await page.getByText("A picture goes with a task of its own").waitFor();
       await app.input.fill("and this?");
-      await app.input.press("Enter");
-      await app.says("Queue the message for after this task");
       await app.input.press("Alt+Enter");
       await page.locator(".queue .tag", { hasText: "1 picture" }).waitFor();
       assert.equal(await chips(page).count(), 0);
@@ -262,6 +260,51 @@ export const tests = {
       await app.transcript.getByRole("img", { name: "draft.png" }).waitFor();
       await app.finished();
       assert.equal(sentPictures(provider).length, 3);
+    });
+  },
+
+  async "a picture joins a task that runs, and a reload repeats that"(context) {
+    const { page } = context;
+    const held = heldReply({ name: "Read", input: { file_path: "README.md" } });
+    await withProvider([held.promise, "I see it."], context, async (app, provider) => {
+      await app.ask("look");
+      await give(app, "paste", [file("later.png", SMALL)]);
+      await chips(page).first().waitFor();
+      await app.input.press("Enter");
+      await app.says("Write what the assistant should do with the picture.");
+      await app.input.fill("at this");
+      await app.input.press("Enter");
+      await app.transcript.locator(".entry.user.waiting").waitFor();
+      held.release();
+      await app.transcript.getByText("I see it.").waitFor();
+      await app.finished();
+      assert.deepEqual(
+        sentPictures(provider).map(({ data }) => data),
+        [SMALL.toString("base64")],
+      );
+      await app.transcript.getByRole("img", { name: "later.png" }).waitFor();
+      await page.waitForTimeout(300);
+      await reload(page, app);
+      await app.transcript.getByRole("img", { name: "later.png" }).waitFor();
+      assert.equal(await app.transcript.locator(".notice.error").count(), 0);
+    });
+  },
+
+  async "a picture of a task that is stopped before its next step returns to the message box"(context) {
+    const { page } = context;
+    const held = heldReply("Too late.");
+    await withProvider([held.promise], context, async (app) => {
+      await app.ask("look");
+      await give(app, "paste", [file("later.png", SMALL)]);
+      await chips(page).first().waitFor();
+      await app.input.fill("at this");
+      await app.input.press("Enter");
+      await app.transcript.locator(".entry.user.waiting").waitFor();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await app.finished();
+      await chips(page).first().waitFor();
+      assert.equal(await app.input.inputValue(), "at this");
+      held.release();
     });
   },
 
@@ -312,7 +355,7 @@ export const tests = {
           await page.evaluate((chosen) => {
             document.documentElement.dataset.theme = chosen;
           }, theme);
-          const { violations } = await page.evaluate(() => globalThis.axe.run());
+          const { violations } = await page.evaluate(() => globalThis.axe.run(".chat-pane"));
           assert.deepEqual(
             violations.map(({ id, nodes }) => `${state}, ${theme}: ${id} ${nodes[0].html.slice(0, 120)}`),
             [],

@@ -1,5 +1,7 @@
 // A change of several lines is split at a line, and each part is decided alone.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { openApp } from "../app.mjs";
 import { startProvider } from "../provider.mjs";
 import { joinServer, withServer } from "../service.mjs";
@@ -45,10 +47,10 @@ async function splitByKeys(page, app) {
   await app.cards.first().focus();
   await page.keyboard.press("s");
   await page.getByText("Choose the line that begins the second change.").waitFor();
-  assert.equal(await focused(page), "Split before the added line 7");
+  assert.equal(await focused(page), "Split here, before the added line 7");
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
-  assert.equal(await focused(page), "Split before the added line 9");
+  assert.equal(await focused(page), "Split here, before the added line 9");
   await page.keyboard.press("Enter");
   await app.says("Split the change in two.");
   await app.cards.nth(1).waitFor();
@@ -109,7 +111,7 @@ export const tests = {
       // Without the choice of a line, the pointer finds the button at each line.
       const row = page.locator(".diff-line.added").nth(1);
       await row.hover();
-      await row.getByRole("button", { name: "Split before the added line 8" }).click();
+      await row.getByRole("button", { name: "Split here, before the added line 8" }).click();
       await app.cards.nth(1).waitFor();
       assert.deepEqual(await cards(app), ["Line 7", "Lines 8 to 10"]);
     });
@@ -127,6 +129,35 @@ export const tests = {
     assert.equal(await page.locator(".splitting").count(), 0);
     await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
     await page.getByText("Split the change").waitFor();
+  },
+
+  async "the choice of a line fits a phone, and axe finds nothing"(context) {
+    const { page } = context;
+    const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    await page.context().addInitScript({ content: source });
+    await inTab(context, async (app) => {
+      await page.setViewportSize({ width: 390, height: 844 });
+      await page.getByRole("button", { name: "Split change 1 of 1 in notes.md" }).click();
+      await page.locator(".splitting").waitFor();
+      for (const button of await page.locator(".split-here, .hunk-bar .cut").all()) {
+        const { width, height } = await button.boundingBox();
+        assert.ok(width >= 44 && height >= 44, `${width} × ${height}`);
+      }
+      for (const theme of ["light", "dark"]) {
+        await page.evaluate((chosen) => {
+          document.documentElement.dataset.theme = chosen;
+        }, theme);
+        const { violations } = await page.evaluate(() => globalThis.axe.run(".editor-pane"));
+        assert.deepEqual(
+          violations.map(({ id, nodes }) => `${theme}: ${id} ${nodes[0].html.slice(0, 120)}`),
+          [],
+        );
+      }
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+      await page.locator(".split-here").nth(1).click();
+      await app.cards.nth(1).waitFor();
+      assert.deepEqual(await cards(app), ["Line 7", "Lines 8 to 10"]);
+    });
   },
 
   async "a server splits a change, and undo joins it again"({ page, url }) {

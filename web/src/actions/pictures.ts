@@ -2,7 +2,6 @@
 import { picturesIn } from "../context.js";
 import { describe, type Picture } from "../engine.js";
 import { plural } from "../hunk-text.js";
-import { keyName } from "../keys.js";
 import { additions, currentEngine, notify, project, settings, showError, spoken } from "../store.js";
 
 /** Number of pictures of a message. The engine has the same limit for files that a message mentions. */
@@ -22,12 +21,8 @@ function refuse(reason: string): false {
   return false;
 }
 
-/** Whether a message with pictures can be sent: to the present task, or as one of its own. Says why if it cannot. */
-export function mayGo(text: string, isSteering: boolean): boolean {
-  if (isSteering) {
-    const key = keyName("Alt+Enter");
-    return refuse(`A picture goes with a task of its own. Queue the message for after this task (${key}).`);
-  }
+/** Whether a message with pictures can be sent. Says why if it cannot. */
+export function mayGo(text: string): boolean {
   if (text.trim() === "") return refuse("Write what the assistant should do with the picture.");
   const reason = problem();
   return reason === null || refuse(reason);

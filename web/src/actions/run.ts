@@ -14,13 +14,13 @@ import {
 } from "../chat-state.js";
 import { composed, picturesIn } from "../context.js";
 import {
-  type AgentEvent,
   type Answer,
   describe,
   type Engine,
   type EventBatch,
   listenToEvents,
   type Picture,
+  type ShownEvent,
   shared,
 } from "../engine.js";
 import { plural } from "../hunk-text.js";
@@ -63,15 +63,17 @@ let stopped = false;
 /** The engine whose run takes messages now. */
 let active: Engine | null = null;
 /** Messages for the next run. */
-const later: string[] = [];
+const later: Message[] = [];
 let nextNotice = 0;
+
+type Message = Pick<Queued, "text"> & { readonly pictures: readonly Picture[] };
 
 /** Sends the user's message with its additions. During a run the message joins that run. */
 export async function send(typed: string): Promise<void> {
   if (opening.value !== null && !(await isOpened(typed))) return;
   const text = composed(typed, additions.value);
   const pictures = picturesIn(additions.value);
-  if (!(await mayGo(text, chat.value.running))) return;
+  if (!(await mayGo(text))) return;
   if (engineOrNull() === null) {
     notify("Emend has not started, so the message was not sent.", { level: "error" });
     return;
@@ -80,7 +82,7 @@ export async function send(typed: string): Promise<void> {
     draft.value = "";
     additions.value = [];
   });
-  if (chat.value.running) steer(text);
+  if (chat.value.running) steer(text, pictures);
   else await run(text, pictures);
 }
 
@@ -92,16 +94,12 @@ export function addFiles(list?: FileList): void {
   add().catch(showError);
 }
 
-/** Whether a message is more than blanks, and its pictures can go with it: with the present task, or with one of its own. */
-async function mayGo(
-  text: string,
-  isSteering = false,
-  pictures: readonly Picture[] = picturesIn(additions.value),
-): Promise<boolean> {
+/** Whether a message is more than blanks, and its pictures can go with it. */
+async function mayGo(text: string, pictures: readonly Picture[] = picturesIn(additions.value)): Promise<boolean> {
   const [added, written] = [additions.value, draft.value];
   if (pictures.length === 0) return text.trim() !== "";
   try {
-    const isAllowed = await (await import("./pictures.js")).mayGo(text, isSteering);
+    const isAllowed = await (await import("./pictures.js")).mayGo(text);
     // The user may have sent or changed the message meanwhile.
     return isAllowed && additions.value === added && draft.value === written;
   } catch (error) {
@@ -229,9 +227,9 @@ export async function sendQueued(id: Queued["id"]): Promise<void> {
     return;
   }
   const { text = "", pictures = [] } = queue.value.find((each) => each.id === id) ?? {};
-  if (!(await mayGo(text, chat.value.running, pictures))) return;
+  if (!(await mayGo(text, pictures))) return;
   if (!(await dequeue(id))) return;
-  if (chat.value.running) steer(text);
+  if (chat.value.running) steer(text, pictures);
   else await run(text, pictures);
 }
 
@@ -269,12 +267,12 @@ export async function chooseOptions(next: Options): Promise<void> {
 }
 
 /** Adds a message to the run. A run that is about to start or to end gets it as the next task. */
-function steer(text: string): void {
+function steer(text: string, pictures: readonly Picture[]): void {
   chat.value = addWaiting(chat.value, text);
-  if (!active) later.push(text);
+  if (!active) later.push({ text, pictures });
   else {
-    active.steer(text).catch((error: unknown) => {
-      takeBackMessage(text);
+    active.steer(text, idsOf(pictures)).catch((error: unknown) => {
+      takeBackMessage(text, pictures);
       showError(error);
     });
   }
@@ -285,6 +283,10 @@ function takeBackMessage(text: string, pictures: readonly Picture[] = []): void 
   chat.value = withoutWaiting(chat.value, text);
   draft.value = draft.value === "" ? text : `${text}\n${draft.value}`;
   addPicturesBack(pictures);
+}
+
+function idsOf(pictures: readonly Picture[]): string[] {
+  return pictures.map(({ id }) => id);
 }
 
 function messageCount(): number {
@@ -304,10 +306,7 @@ async function run(text: string, pictures: readonly Picture[] = []): Promise<voi
   try {
     await editor.flush();
     active = engine;
-    await engine.run(
-      text,
-      pictures.map(({ id }) => id),
-    );
+    await engine.run(text, idsOf(pictures));
   } catch (error) {
     const failure = describe(error);
     const expected = failure.code === "aborted" || !isCurrent();
@@ -332,7 +331,7 @@ async function run(text: string, pictures: readonly Picture[] = []): Promise<voi
 
 /** Shows events of the engine. The end of a run appears last, when the page shows everything that the run changed. */
 async function receiveBatch(received: EventBatch): Promise<void> {
-  const { events, lease, link, conversation: index, offline, replayed, branched, anew, pictures } = received;
+  const { events, lease, link, conversation: index, offline, replayed, branched, anew } = received;
   if (branched) addBranch(index, branched.from, branched.tasks);
   showChat(index);
   recordEvents(index, events);
@@ -343,7 +342,7 @@ async function receiveBatch(received: EventBatch): Promise<void> {
   const now = isEnd ? events.slice(0, -1) : events;
   batch(() => {
     let state = anew ? { ...EMPTY_CHAT, waiting: chat.value.waiting } : chat.value;
-    for (const event of now) state = reduce({ ...state, offline }, event, pictures);
+    for (const event of now) state = reduce({ ...state, offline }, event);
     chat.value = state;
     // A server can have a run that was started elsewhere. It takes messages of this page, too.
     if (project.value.remote) active = state.running ? engineOrNull() : null;
@@ -385,12 +384,13 @@ async function priceRun({ model, spent }: EventBatch): Promise<void> {
  * were any.
  */
 function sendLater(stopped: boolean): boolean {
-  const texts = later.splice(0);
-  if (texts.length === 0) return false;
-  const text = texts.join("\n");
-  for (const each of texts) chat.value = withoutWaiting(chat.value, each);
-  if (stopped) takeBackMessage(text);
-  else void run(text);
+  const messages = later.splice(0);
+  if (messages.length === 0) return false;
+  const text = messages.map((each) => each.text).join("\n");
+  const pictures = messages.flatMap((each) => each.pictures);
+  for (const each of messages) chat.value = withoutWaiting(chat.value, each.text);
+  if (stopped) takeBackMessage(text, pictures);
+  else void run(text, pictures);
   return true;
 }
 
@@ -414,9 +414,9 @@ export function leaveRun(): void {
 }
 
 /** Carries out the consequences of an event outside of the conversation. */
-function follow(event: AgentEvent): void {
+function follow(event: ShownEvent): void {
   if (event.kind === "USER_INPUT") void readRuns().catch(showError);
-  if (event.kind === "STEERING_RETURNED") takeBackMessage(event.data.content);
+  if (event.kind === "STEERING_RETURNED") takeBackMessage(event.data.content, event.pictures);
   if (event.kind === "FILE_CHANGED") {
     const { path } = event.data;
     refreshSoon(files.value.some((file) => file.path === path) ? "hunks" : "files");

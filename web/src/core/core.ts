@@ -47,6 +47,7 @@ import type {
   Restored,
   RunInfo,
   Scope,
+  ShownEvent,
   Snapshot,
   Spent,
   Step,
@@ -129,8 +130,8 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   #texts = new TextHistory(() => null);
   /** The pictures that can go with messages, and their bytes in base64. */
   readonly #pictures = new Map<string, readonly [picture: Picture, data: string]>();
-  /** The pictures of the present run's message. */
-  #sentPictures: readonly Picture[] = [];
+  /** The messages with pictures that the present run has not shown yet. */
+  #unshown: { readonly text: string; readonly pictures: readonly Picture[] }[] = [];
   readonly #titles = new Map<number, string>();
   #behind: Held[] = [];
   #ahead: Held[] = [];
@@ -456,7 +457,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
 
   async split(id: string, line: number, path: string): Promise<void> {
     this.#note({ op: "split", id, line, path });
-    await (this.#engine as unknown as { split(id: string, line: number): Promise<Review> }).split(id, line);
+    await this.#engine.split(id, line);
     this.#step({ kind: "split", path });
   }
 
@@ -667,30 +668,45 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     this.#pictures.set(picture.id, [picture, data]);
   }
 
+  /** Returns the pictures of a message, and their images for the engine. */
+  #sent(ids: readonly string[]) {
+    const found = ids.map((id) => {
+      const kept = this.#pictures.get(id);
+      if (!kept) throw new Error("a picture is not in this browser any more; remove it and add it again");
+      return kept;
+    });
+    const images = found.map(([{ name, mediaType }, data]) => ({ name, mediaType, data: fromBase64(data) }));
+    return { pictures: found.map(([picture]) => picture), images };
+  }
+
+  /** Adds its pictures to the event of a message that the model receives, or never will. */
+  #withPictures(event: AgentEvent): ShownEvent {
+    if (!/^(USER_INPUT|STEERING_)/.test(event.kind)) return event;
+    const at = this.#unshown.findIndex(({ text }) => "content" in event.data && text === event.data.content);
+    const [found] = at < 0 ? [] : this.#unshown.splice(at, 1);
+    return found ? { ...event, pictures: found.pictures } : event;
+  }
+
   async run(
     text: string,
     pictures: readonly string[] = [],
     reached: (at: number, chars: number) => Promise<void> = async () => undefined,
     time = Date.now(),
   ): Promise<void> {
-    const sent = pictures.map((id) => {
-      const found = this.#pictures.get(id);
-      if (!found) throw new Error("a picture is not in this browser any more; remove it and add it again");
-      return found;
-    });
-    this.#sentPictures = sent.map(([picture]) => picture);
-    this.#note({ op: "run", text, time, ...(pictures.length > 0 && { pictures }) });
     this.#askedBefore = this.#recorder.asked;
     const abort = new AbortController();
     const agent = this.#engine;
-    const images = sent.map(([{ name, mediaType }, data]) => ({ name, mediaType, data: fromBase64(data) }));
-    const run = agent.run(text, { signal: abort.signal, ...(images.length > 0 && { images }) });
+    const sent = this.#sent(pictures);
+    // Recorded only if the model takes its pictures, because runs are counted. Its first response comes later in any case.
+    const run = agent.run(text, { signal: abort.signal, images: sent.images });
+    this.#note({ op: "run", text, time, ...(pictures.length > 0 && { pictures }) });
+    this.#unshown = [{ text, pictures: sent.pictures }];
     const hunks = agent.review().files.flatMap((file) => file.hunks.map((hunk) => hunk.id));
-    const record = this.#runs.begin(text, this.#sentPictures, this.#conversation, hunks, time);
+    const record = this.#runs.begin(text, sent.pictures, this.#conversation, hunks, time);
     [this.#run, this.#abort, this.#at, this.#chars, this.#progress] = [run, abort, 0, 0, 0];
     [this.#spent, this.#told, this.#hasSwitched, this.#limit] = [[], [], false, null];
     let failed = false;
-    const batch: AgentEvent[] = [];
+    const batch: ShownEvent[] = [];
     let sending: Promise<void> = Promise.resolve();
     const flush = (): void => {
       // Another project was opened.
@@ -707,7 +723,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
       for await (const found of run) {
         const event = this.#limit === null ? found : this.#ofLimit(found, this.#limit);
         this.#progress = -1;
-        batch.push(...this.#told.splice(0), event);
+        batch.push(...this.#told.splice(0), this.#withPictures(event));
         if (this.#agent !== agent) break;
         if (event.kind === "FILE_CHANGED") {
           this.#saved.touch(event.data.path);
@@ -758,7 +774,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     await this.#send({ ...this.#batch([]), branched: { from, tasks } });
   }
 
-  #batch(events: readonly AgentEvent[]): EventBatch {
+  #batch(events: readonly ShownEvent[]): EventBatch {
     return {
       number: ++this.#batches,
       events,
@@ -768,7 +784,6 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
       model: this.#modelName,
       ...(this.#spent.length > 0 && { spent: this.#spent }),
       replayed: this.#replaying,
-      ...(events.some(({ kind }) => kind === "USER_INPUT") && { pictures: this.#sentPictures }),
     };
   }
 
@@ -789,10 +804,12 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     this.#titles.set(index, title);
   }
 
-  async steer(text: string): Promise<void> {
+  async steer(text: string, ids: readonly string[] = []): Promise<void> {
     if (!this.#run) throw new Error("the run has ended");
-    this.#note({ op: "steer", text, asked: this.asked() });
-    this.#run.steer(text);
+    const { pictures, images } = this.#sent(ids);
+    this.#note({ op: "steer", text, asked: this.asked(), ...(ids.length > 0 && { pictures: ids }) });
+    if (ids.length > 0) this.#unshown.push({ text, pictures });
+    this.#run.steer(text, { images });
   }
 
   async stop(limit: number | null = null): Promise<void> {

@@ -58,7 +58,7 @@ export type Op = { readonly at: number; readonly chars?: number } & (
   /** `data` has the bytes in base64. */
   | { readonly op: "picture"; readonly picture: Picture; readonly data: string }
   /** `asked` is the number of requests of the run so far: the model gets the message with the next one. */
-  | { readonly op: "steer"; readonly text: string; readonly asked?: number }
+  | { readonly op: "steer"; readonly text: string; readonly asked?: number; readonly pictures?: readonly string[] }
   | { readonly op: "end"; readonly failed: boolean }
   | {
       /** A complete response. Records of version 1 have it in place of parts. */

@@ -200,10 +200,13 @@ export type ModelChoice = Omit<Settings, "apiKey" | "remember" | "second"> & {
   readonly second?: Omit<SecondModel, "apiKey"> | null;
 };
 
+/** An event. That of a user's message has its pictures. */
+export type ShownEvent = AgentEvent & { readonly pictures?: readonly Picture[] };
+
 /** Events of a run. The worker continues after the page has confirmed them by `number`. */
 export interface EventBatch {
   readonly number: number;
-  readonly events: readonly AgentEvent[];
+  readonly events: readonly ShownEvent[];
   readonly lease: CanvasState;
   /** The state of the connection to a server. */
   readonly link?: Link;
@@ -221,8 +224,6 @@ export interface EventBatch {
   readonly anew?: boolean;
   /** Whether the title, the mode, a budget or the queue of a server's session has changed. */
   readonly sessionChanged?: boolean;
-  /** The pictures of the user's message among the events. */
-  readonly pictures?: readonly Picture[];
   /** The conversation begins with the first `tasks` tasks of another one. */
   readonly branched?: { readonly from: number; readonly tasks: number };
 }
@@ -428,7 +429,7 @@ export interface CoreApi extends OfServer {
   converse(index: number): Promise<void>;
   /** Names a conversation. An empty title is its first message again. */
   entitle(index: number, title: string): Promise<void>;
-  steer(text: string): Promise<void>;
+  steer(text: string, pictures: readonly string[]): Promise<void>;
   stop(): Promise<void>;
   preloadOffline(): Promise<void>;
 }

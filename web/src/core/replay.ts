@@ -189,7 +189,7 @@ async function repeat(op: Op, core: Repeatable): Promise<unknown> {
     case "picture":
       return core.keepPicture(op.picture, op.data);
     case "steer":
-      return core.steer(op.text);
+      return core.steer(op.text, op.pictures ?? []);
     case "undo":
     case "redo":
     case "takeBack":

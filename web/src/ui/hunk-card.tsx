@@ -319,7 +319,7 @@ function LineView({ line, mine, oldNumber: old, coloured, onNumber, onSplit, isS
           class="split-here"
           type="button"
           tabIndex={isSplitting ? 0 : -1}
-          aria-label={`Split before the ${line.kind} line ${numberOf(line)}`}
+          aria-label={`Split here, before the ${line.kind} line ${numberOf(line)}`}
           onClick={onSplit}
         >
           Split here

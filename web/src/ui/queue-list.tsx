@@ -1,6 +1,6 @@
 /** The lists above the message box: queued messages, and additions to the next one. They are loaded with the first of them. */
 import { editQueued, sendQueued, withdrawQueued } from "../actions/run.js";
-import { type Addition, linesName, picturesIn } from "../context.js";
+import { type Addition, linesName } from "../context.js";
 import { plural } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
 import { additions, chat, queue, review } from "../store.js";
@@ -54,38 +54,32 @@ function toBox(action: () => void): void {
 
 /** The selected lines, comments and pictures that go with the next message. */
 export function Additions() {
-  const hasPictures = picturesIn(additions.value).length > 0;
   return (
-    <>
-      <ul class="additions" aria-label="Goes with the message">
-        {additions.value.map((each) => (
-          <li key={each.id} class={each.kind === "picture" ? "addition with-picture" : "addition"} title={tipOf(each)}>
-            {each.kind === "picture" ? (
-              <PictureView picture={each} />
-            ) : (
-              <Icon name={each.kind === "comment" ? "comment" : "file"} size={12} />
-            )}
-            <span class="addition-name">{nameOf(each)}</span>
-            {each.kind === "picture" && <span class="faint">{sizeName(each)}</span>}
-            <button
-              class="addition-remove"
-              type="button"
-              aria-label={`Remove ${nameOf(each)}`}
-              onClick={() =>
-                toBox(() => {
-                  additions.value = additions.value.filter((other) => other !== each);
-                })
-              }
-            >
-              <Icon name="reject" size={10} />
-            </button>
-          </li>
-        ))}
-      </ul>
-      {hasPictures && chat.value.running && (
-        <p class="picture-note faint">A picture goes with a task of its own: Queue sends the message after this one.</p>
-      )}
-    </>
+    <ul class="additions" aria-label="Goes with the message">
+      {additions.value.map((each) => (
+        <li key={each.id} class={each.kind === "picture" ? "addition with-picture" : "addition"} title={tipOf(each)}>
+          {each.kind === "picture" ? (
+            <PictureView picture={each} />
+          ) : (
+            <Icon name={each.kind === "comment" ? "comment" : "file"} size={12} />
+          )}
+          <span class="addition-name">{nameOf(each)}</span>
+          {each.kind === "picture" && <span class="faint">{sizeName(each)}</span>}
+          <button
+            class="addition-remove"
+            type="button"
+            aria-label={`Remove ${nameOf(each)}`}
+            onClick={() =>
+              toBox(() => {
+                additions.value = additions.value.filter((other) => other !== each);
+              })
+            }
+          >
+            <Icon name="reject" size={10} />
+          </button>
+        </li>
+      ))}
+    </ul>
   );
 }
 
