@@ -73,7 +73,7 @@ export async function send(typed: string): Promise<void> {
   if (opening.value !== null && !(await isOpened(typed))) return;
   const text = composed(typed, additions.value);
   const pictures = picturesIn(additions.value);
-  if (!(await mayGo(text))) return;
+  if (!(await draftMayGo(text))) return;
   if (engineOrNull() === null) {
     notify("Emend has not started, so the message was not sent.", { level: "error" });
     return;
@@ -94,14 +94,17 @@ export function addFiles(list?: FileList): void {
   add().catch(showError);
 }
 
-/** Whether a message is more than blanks, and its pictures can go with it. */
-async function mayGo(text: string, pictures: readonly Picture[] = picturesIn(additions.value)): Promise<boolean> {
+/** Whether the message in the box can go, and is the same when that is known: a second press of Enter may have sent it. */
+async function draftMayGo(text: string): Promise<boolean> {
   const [added, written] = [additions.value, draft.value];
+  return (await mayGo(text, picturesIn(added))) && additions.value === added && draft.value === written;
+}
+
+/** Whether a message is more than blanks, and its pictures can go with it. */
+async function mayGo(text: string, pictures: readonly Picture[]): Promise<boolean> {
   if (pictures.length === 0) return text.trim() !== "";
   try {
-    const isAllowed = await (await import("./pictures.js")).mayGo(text);
-    // The user may have sent or changed the message meanwhile.
-    return isAllowed && additions.value === added && draft.value === written;
+    return (await import("./pictures.js")).mayGo(text);
   } catch (error) {
     showError(error);
     return false;
@@ -163,7 +166,7 @@ let nextQueued = 0;
 export async function enqueue(typed: string): Promise<void> {
   const text = composed(typed, additions.value);
   const pictures = picturesIn(additions.value);
-  if (!(await mayGo(text))) return;
+  if (!(await draftMayGo(text))) return;
   batch(() => {
     draft.value = "";
     additions.value = [];

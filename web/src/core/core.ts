@@ -130,7 +130,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   #texts = new TextHistory(() => null);
   /** The pictures that can go with messages, and their bytes in base64. */
   readonly #pictures = new Map<string, readonly [picture: Picture, data: string]>();
-  /** The messages with pictures that the present run has not shown yet. */
+  /** The messages of the present run that it has not shown yet. */
   #unshown: { readonly text: string; readonly pictures: readonly Picture[] }[] = [];
   readonly #titles = new Map<number, string>();
   #behind: Held[] = [];
@@ -684,7 +684,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     if (!/^(USER_INPUT|STEERING_)/.test(event.kind)) return event;
     const at = this.#unshown.findIndex(({ text }) => "content" in event.data && text === event.data.content);
     const [found] = at < 0 ? [] : this.#unshown.splice(at, 1);
-    return found ? { ...event, pictures: found.pictures } : event;
+    return found && found.pictures.length > 0 ? { ...event, pictures: found.pictures } : event;
   }
 
   async run(
@@ -808,7 +808,7 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     if (!this.#run) throw new Error("the run has ended");
     const { pictures, images } = this.#sent(ids);
     this.#note({ op: "steer", text, asked: this.asked(), ...(ids.length > 0 && { pictures: ids }) });
-    if (ids.length > 0) this.#unshown.push({ text, pictures });
+    this.#unshown.push({ text, pictures });
     this.#run.steer(text, { images });
   }
 

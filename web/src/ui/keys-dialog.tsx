@@ -34,6 +34,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["Enter", "Send; during a task, add to it"],
       ["Alt+Enter", "Queue for after the task"],
       ["@", "Complete the name of a file"],
+      ["Ctrl+V", "Paste text, or add a picture"],
     ],
   ],
   [
