@@ -68,6 +68,37 @@ const STATES = {
     await page.keyboard.press("c");
     await page.keyboard.type("And here");
   },
+  async split({ page, url, show }) {
+    const app = await openApp(page, url);
+    await show("Chat");
+    await app.chooseModel({ pace: "instant" });
+    await app.askAndWait("add a table of contents to README.md");
+    if (!(await show("Review"))) await app.showReview();
+    await app.cards.first().focus();
+    await page.keyboard.press("s");
+    await page.locator(".splitting").waitFor();
+    await page.keyboard.press("ArrowDown");
+  },
+  async pictures({ page, url, show }) {
+    const provider = await startProvider("sk-demo", ["The **table of files** is cut off at the bottom of the pane."]);
+    const app = await openApp(page, url);
+    const buffer = await page.screenshot();
+    await show("Chat");
+    await app.chooseModel({ apiKey: "sk-demo", baseUrl: provider.url });
+    const add = async (name) => {
+      const [chooser] = await Promise.all([
+        page.waitForEvent("filechooser"),
+        page.getByRole("button", { name: "Add pictures" }).click(),
+      ]);
+      await chooser.setFiles([{ name, mimeType: "image/png", buffer }]);
+      await page.locator(".with-picture").first().waitFor();
+    };
+    await add("before.png");
+    await app.askAndWait("What is wrong with this page?");
+    await add("Screenshot of the page after the change.png");
+    await app.input.fill("Is it better now?");
+    await provider.close();
+  },
   async edited({ page, url, show }) {
     const app = await reviewed(page, url, show);
     await show("Text");

@@ -2,6 +2,7 @@
 import { picturesIn } from "../context.js";
 import { describe, type Picture } from "../engine.js";
 import { plural } from "../hunk-text.js";
+import { reveal } from "../reveal.js";
 import { additions, currentEngine, notify, project, settings, showError, spoken } from "../store.js";
 
 /** Number of pictures of a message. The engine has the same limit for files that a message mentions. */
@@ -65,6 +66,6 @@ export async function addPictures(list?: readonly File[]): Promise<void> {
     spoken.value = `Added ${plural(added.length, "picture")} to the message.`;
     if (smaller > 0) notify(`Made ${plural(smaller, "picture")} smaller, because models take no larger ones.`);
   }
-  if (problems.length > 0) refuse(problems.map((each) => `${each}.`).join(" "));
+  if (problems.length > 0) refuse(problems.map((each) => `${reveal(each)}.`).join(" "));
   document.querySelector<HTMLElement>(".composer textarea")?.focus();
 }

@@ -4,8 +4,8 @@ import type { Picture } from "../engine.js";
 import { reveal } from "../reveal.js";
 
 export function PictureView({ picture: { name, thumb, width, height } }: { picture: Picture }) {
-  // The size keeps the room while the picture is decoded.
-  return <img class="picture" src={thumb} alt={reveal(name)} width={width} height={height} />;
+  // The size keeps the room while the picture is decoded. A dragged one would count as a dropped file.
+  return <img class="picture" draggable={false} src={thumb} alt={reveal(name)} width={width} height={height} />;
 }
 
 /** The pictures of a sent message. */
