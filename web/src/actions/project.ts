@@ -11,15 +11,7 @@ import {
   shared,
   startEngine,
 } from "../engine.js";
-import {
-  type Progress,
-  type Project,
-  pickDirectory,
-  projectOfDrop,
-  projectOfInput,
-  readDirectory,
-  writeBack,
-} from "../folder.js";
+import { type Progress, type Project, pickDirectory, projectOfDrop, projectOfInput, readDirectory } from "../folder.js";
 import { pendingHunks, plural } from "../hunk-text.js";
 import { newId } from "../ids.js";
 import {
@@ -31,7 +23,6 @@ import {
   projectOfTab,
   releaseProject,
 } from "../kept-folders.js";
-import { openProjects } from "../locks.js";
 import { invitation, noteJoined, rememberedSession, rememberSession, wasJoined } from "../own-server.js";
 import type { Replaced } from "../replaced.js";
 import {
@@ -68,7 +59,6 @@ import { foldedAtFirst } from "../tree.js";
 import { forgetWritten, recallWritten, rememberWritten } from "../written.js";
 import { resetChats, showChat } from "./conversations.js";
 import { openFile } from "./edit.js";
-import { settleForSaving } from "./kept.js";
 import { refresh, resetLease, resetState } from "./refresh.js";
 import { isMessageHeld, leaveRun, readRuns } from "./run.js";
 import { resetTimeline } from "./timeline.js";
@@ -96,29 +86,7 @@ export async function listProjects(): Promise<void> {
   inBrowser.value = await browserProjects();
 }
 
-/** Forgets a kept project. */
-export async function forgetProject(info: ProjectInfo): Promise<void> {
-  if (await isOpenElsewhere(info.id)) return;
-  const answer = await choose({
-    title: `Forget ${info.name}?`,
-    message:
-      "Its conversation, its review and what you have not saved are removed from this browser. A folder on your disk stays as it is.",
-    choices: [{ name: "forget", label: "Forget", danger: true }],
-  });
-  if (answer !== "forget" || (await isOpenElsewhere(info.id))) return;
-  await shared.forget(info.id).catch(showError);
-  drafts.forget(info.id);
-  await listProjects();
-}
-
-/** Whether another tab works on a kept project. Then says so. */
-async function isOpenElsewhere(id: string): Promise<boolean> {
-  const isOpen = (await openProjects()).has(id);
-  if (isOpen) notify(OPEN_ELSEWHERE);
-  return isOpen;
-}
-
-const OPEN_ELSEWHERE = "This project is open in another tab.";
+export const OPEN_ELSEWHERE = "This project is open in another tab.";
 
 /** Opens a kept project as it was left. Returns whether there is one that no other tab has open. */
 export async function continueProject(id: string): Promise<boolean> {
@@ -169,8 +137,8 @@ let currentId = "";
 /** The address of the joined server, or "". */
 let joined = "";
 
-/** The name under which the browser keeps text that was typed last, or "". */
-function draftsId(): string {
+/** The name under which the browser keeps text that was typed last, or "". That of a project in the tab is its id. */
+export function draftsId(): string {
   return joined === "" ? currentId : `server ${joined}`;
 }
 
@@ -232,35 +200,6 @@ async function openRecording(file: File): Promise<void> {
 /** Opens a project that the browser stores, and creates it if there is none with this name. */
 export function openInBrowser(name: string): Promise<void> {
   return replaceProject(async (progress) => readDirectory(await browserFolder(name), progress));
-}
-
-/** Copies the project into the browser's storage, where later saving goes. */
-export async function keepInBrowser(name: string): Promise<void> {
-  try {
-    await editor.flush();
-    await refresh();
-    if (!(await settleForSaving())) return;
-    const folder = await browserFolder(name);
-    for (const [path, content] of Object.entries(await currentEngine().exportFiles())) {
-      if (!path.endsWith("/")) await writeBack(folder, path, content);
-    }
-    const paths = [...unsaved.value];
-    for (const path of paths) await currentEngine().noteSaved(path, await currentEngine().readDisk(path));
-    project.value = { ...project.value, name, directory: folder, sample: false };
-    await keepFolder(currentId, folder);
-    await refresh();
-    await listProjects();
-    notify(`${name} is kept in this browser now. Saving writes there; “Download everything” copies it to your disk.`);
-  } catch (error) {
-    showError(error);
-  }
-}
-
-/** Returns why a project in the browser cannot have this name, or null if it can. */
-export function browserNameProblem(name: string): string | null {
-  if (name.trim() === "") return "Enter a name.";
-  if (/[/\\]|^\.\.?$/.test(name)) return "The name must not contain slashes.";
-  return inBrowser.value.includes(name) ? "There is a project with this name." : null;
 }
 
 /** Joins the server that the page comes from. Returns whether it did. */

@@ -34,10 +34,12 @@ import { EditorPane } from "./editor-pane.js";
 import { FilesPane } from "./files-pane.js";
 import { focusNear, nextPane, switchView } from "./focus.js";
 import { later } from "./later.js";
-import { LinkNote } from "./link-note.js";
 import { PaneBar, shownPane } from "./pane-bar.js";
 import { StartView } from "./start-view.js";
 import { TopBar } from "./top-bar.js";
+
+// Loaded when a server is joined, so that it is there when the server is not.
+const LinkNote = later(async () => (await import("./link-note.js")).LinkNote);
 
 const Dialogs = later(async () => (await import("./dialogs.js")).Dialogs, { failed: cancelDialog });
 
@@ -83,7 +85,7 @@ export function App() {
     <div class={hasProject.value ? "app" : "app at-start"} data-pane={shownPane()}>
       <div>
         <TopBar />
-        <LinkNote />
+        {project.value.remote && <LinkNote />}
       </div>
       {hasProject.value ? (
         <>

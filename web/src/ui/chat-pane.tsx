@@ -27,7 +27,6 @@ import { examples } from "./examples.js";
 import { showReview } from "./focus.js";
 import { Icon } from "./icons.js";
 import { later } from "./later.js";
-import { ArchivedNote } from "./link-note.js";
 import { ToolButton } from "./top-bar.js";
 
 const Entries = later(async () => {
@@ -39,6 +38,8 @@ const Entries = later(async () => {
   await loadMarkdown();
   return View;
 });
+
+const ArchivedNote = later(async () => (await import("./link-note.js")).ArchivedNote);
 
 const QueueList = later(async () => (await import("./queue-list.js")).QueueList);
 
@@ -63,7 +64,7 @@ export function ChatPane() {
       <Transcript />
       <PendingBar />
       {queue.value.length > 0 && <QueueList />}
-      <ArchivedNote />
+      {session.value?.archived && <ArchivedNote />}
       <Composer />
     </aside>
   );

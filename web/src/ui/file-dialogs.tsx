@@ -1,7 +1,8 @@
 /** The dialogs that ask for a name: of a new file, of a renamed file, and of a project in the browser. */
 import { useSignal } from "@preact/signals";
 import { createFile, hasPending, newFileProblem, renameFile, renameProblem } from "../actions/files.js";
-import { browserNameProblem, keepInBrowser, openInBrowser } from "../actions/project.js";
+import { browserNameProblem, keepInBrowser } from "../actions/kept-projects.js";
+import { openInBrowser } from "../actions/project.js";
 import { reveal } from "../reveal.js";
 import { project } from "../store.js";
 import { closeDialog, Modal } from "./modal.js";

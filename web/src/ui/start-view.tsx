@@ -1,13 +1,6 @@
 /** The first view: open a folder, try the sample, start a project in the browser, or continue an earlier one. */
 import { useEffect, useRef } from "preact/hooks";
-import {
-  continueProject,
-  forgetProject,
-  openDirectory,
-  openInBrowser,
-  openInput,
-  openSample,
-} from "../actions/project.js";
+import { continueProject, openDirectory, openInBrowser, openInput, openSample } from "../actions/project.js";
 import { canPickDirectory } from "../folder.js";
 import { reveal } from "../reveal.js";
 import { dialog, inBrowser, isServerLost, kept, notify, opening, startProblem } from "../store.js";
@@ -133,12 +126,11 @@ function DoorText({ icon, title, text }: { icon: IconName; title: string; text: 
   );
 }
 
-async function deleteProject(name: string): Promise<void> {
-  try {
-    await (await import("../actions/delete-in-browser.js")).deleteInBrowser(name);
-  } catch {
-    notify(NOT_LOADED, { level: "error" });
-  }
+/** Calls an action of kept projects, whose code is loaded then. */
+async function withKept(work: (actions: typeof import("../actions/kept-projects.js")) => Promise<void>): Promise<void> {
+  const actions = await import("../actions/kept-projects.js").catch(() => null);
+  if (actions) await work(actions);
+  else notify(NOT_LOADED, { level: "error" });
 }
 
 function Earlier({ disabled }: { disabled: boolean }) {
@@ -165,7 +157,7 @@ function Earlier({ disabled }: { disabled: boolean }) {
                   icon="reject"
                   label={`Forget ${reveal(info.name)}`}
                   disabled={disabled}
-                  onClick={() => void forgetProject(info)}
+                  onClick={() => void withKept((it) => it.forgetProject(info))}
                 />
               </li>
             ))}
@@ -186,7 +178,7 @@ function Earlier({ disabled }: { disabled: boolean }) {
                   icon="trash"
                   label={`Delete ${reveal(name)}`}
                   disabled={disabled}
-                  onClick={() => void deleteProject(name)}
+                  onClick={() => void withKept((it) => it.deleteInBrowser(name))}
                 />
               </li>
             ))}
