@@ -262,10 +262,11 @@ impl Session {
 
     /// Starts a run for a user message. Nothing happens until the returned stream is polled. Dropping it, or `cancel`,
     /// ends the run. A new message preempts the canvas lease of earlier runs.
+    /// Images that were [attached](Self::attach_image) before go with it.
     ///
     /// # Errors
     ///
-    /// Returns a [`SubmitError`]; nothing changes then.
+    /// Returns a [`SubmitError`]; nothing changes then, but the attached images are dropped.
     pub fn submit(&self, text: &str, cancel: CancelToken) -> Result<Run, SubmitError> {
         let message = self.message(text)?;
         self.begin(&cancel)?;
