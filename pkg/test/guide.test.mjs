@@ -53,5 +53,5 @@ test("recipe 4: the conversation continues", async (t) => {
 
 test("recipe 5: limits and the signal end runs", async (t) => {
   const { stdout, stderr } = await run(t, 5);
-  assert.deepEqual([stdout, stderr], ["turn_limit true\naborted not grep\n", ""]);
+  assert.deepEqual([stdout, stderr], ["turn_limit true\naborted Error: not grep\n", ""]);
 });

@@ -77,6 +77,16 @@ declare function lookUp(city: string): string;
 declare const myModel: { generate(messages: unknown, signal: AbortSignal): AsyncIterable<string> };
 `;
 
+test("the guide's recipes compile as TypeScript", async (t) => {
+  const guide = await readFile(new URL("GUIDE.md", import.meta.resolve("emend/package.json")), "utf8");
+  const recipes = [...guide.matchAll(/^```js\n(.*?)^```$/gms)].map(([, recipe], index) => [
+    `recipe-${index + 1}.mts`,
+    recipe,
+  ]);
+  assert.equal(recipes.length, 5);
+  await check(t, { lib: DOM, module: "NodeNext" }, Object.fromEntries(recipes));
+});
+
 test("the README's examples compile as strict TypeScript", async (t) => {
   const readme = await readFile(new URL("README.md", import.meta.resolve("emend/package.json")), "utf8");
   const examples = [...readme.matchAll(/^```js\n(.*?)^```$/gms)].map(([, example], index) => [
