@@ -13,6 +13,8 @@ mod index;
 #[cfg(unix)]
 mod keeper;
 #[cfg(unix)]
+mod path_list;
+#[cfg(unix)]
 mod scratch;
 mod search;
 
@@ -396,6 +398,16 @@ impl ExecutionEnvironment for LocalEnvironment {
 
     fn glob_paths<'a>(&'a self, path: &'a FilePath, glob: &'a str) -> BoxFuture<'a, Result<Vec<FilePath>, EnvError>> {
         let (path, glob) = (path.clone(), glob.to_owned());
+        #[cfg(unix)]
+        if let Some(index) = self.index.as_ref().map(LocalIndex::shared)
+            && path.is_root()
+            && glob == "**"
+        {
+            return self.run(move |files| match index.paths() {
+                Some(paths) => Ok(paths),
+                None => search::glob_paths(files, &path, &glob),
+            });
+        }
         self.run(move |files| search::glob_paths(files, &path, &glob))
     }
 

@@ -135,7 +135,7 @@ impl Completer for LineHelper {
     fn complete(&self, line: &str, at: usize, _context: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let begun = &line[..at];
         if let Some(start) = mention_completion::start(begun) {
-            // A walk, because it finds files that were created just now.
+            // It finds files that were created just now. A large project has a list, which saves most of the walk.
             let paths = futures::executor::block_on(self.files.glob_paths(".", "**")).unwrap_or_default();
             return Ok((start, mention_completion::candidates(&paths, &begun[start..])));
         }

@@ -17,6 +17,7 @@ use emend_agent::search::Matcher;
 use emend_index::{Content, Files, Index, Plan, Reading, Scope, Selection, Stamp, Updated, Verdict};
 use rustix::fs::{AtFlags, Stat, fstat, statat};
 
+use super::path_list::PathList;
 use super::search::{Hidden, find};
 use crate::files::{RootFiles, describe, on_disk, read_text, reading};
 use crate::state::StateDir;
@@ -28,7 +29,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const PAUSE_WHILE_SMALL: Duration = Duration::from_secs(60);
 
 /// Time after which a file that changed just before an update is trusted.
-const SETTLED: Duration = Duration::from_millis(2_500);
+pub(super) const SETTLED: Duration = Duration::from_millis(2_500);
 
 /// The index of one root.
 pub(super) struct ProjectIndex {
@@ -39,6 +40,8 @@ pub(super) struct ProjectIndex {
     files_min: usize,
     state: Mutex<State>,
     is_stopped: AtomicBool,
+    /// All paths, for lists and completion while there is an index.
+    paths: PathList,
 }
 
 #[derive(Default)]
@@ -71,6 +74,7 @@ impl ProjectIndex {
             files_min,
             state: Mutex::default(),
             is_stopped: AtomicBool::new(false),
+            paths: PathList::default(),
         }
     }
 
@@ -81,6 +85,13 @@ impl ProjectIndex {
             self.start();
         }
         ready
+    }
+
+    /// Returns the paths of all files in order, as a walk finds them. `None` while no index is ready, so also in a project
+    /// that is too small for one.
+    pub(super) fn paths(self: &Arc<Self>) -> Option<Vec<FilePath>> {
+        self.ready()?;
+        self.paths.paths(&self.files)
     }
 
     /// Notes that a search met files that the index does not know.
@@ -259,7 +270,7 @@ fn stamp_in(directory: &Dir, name: &str) -> Option<Stamp> {
     statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok().as_ref().map(stamp)
 }
 
-fn stamp(found: &Stat) -> Stamp {
+pub(super) fn stamp(found: &Stat) -> Stamp {
     /// Types differ between systems.
     fn nanoseconds(seconds: impl TryInto<i64>, rest: impl TryInto<i64>) -> i64 {
         let seconds: i64 = seconds.try_into().unwrap_or_default();
@@ -273,7 +284,7 @@ fn stamp(found: &Stat) -> Stamp {
     }
 }
 
-fn now_ns() -> i64 {
+pub(super) fn now_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -173,7 +173,7 @@ pub(super) fn find<T: Send>(
     }
 }
 
-const GITIGNORE: &str = ".gitignore";
+pub(super) const GITIGNORE: &str = ".gitignore";
 
 struct Walk<'a, T> {
     filter: &'a Filter,

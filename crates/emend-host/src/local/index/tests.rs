@@ -311,6 +311,8 @@ fn searches_with_and_without_the_index_agree_while_files_change() {
         pair.update_later();
         for (steps, searches) in rounds {
             steps.iter().for_each(|step| take(&pair, step));
+            let paths = |environment: &LocalEnvironment| block_on(environment.glob_paths(&FilePath::root(), "**"));
+            prop_assert_eq!(paths(&pair.with).unwrap(), paths(&pair.without).unwrap(), "{:?}", steps);
             for search in searches {
                 let Ok(matcher) = Matcher::new(&search.pattern, search.case_insensitive) else { continue };
                 let query = GrepQuery {
