@@ -195,7 +195,7 @@ def scenario(contract):
     """Uses every operation with success. Returns ids for generated requests."""
     call = contract.call
     session_id = call("CreateSession", {"title": "contract"})["session_id"]
-    for name in ["GetSession", "ListJobs", "ListFollowUps", "ListComments"]:
+    for name in ["GetSession", "ListJobs", "ListFollowUps", "ListComments", "ListPermissions"]:
         call(name, session_id=session_id)
     for name in ["ListSessions", "AllEvents", "GetReview", "ListCheckpoints", "GetSettings"]:
         call(name)
@@ -254,7 +254,12 @@ def asked(contract):
     """Answers a question and an approval request; cancels and steers a job that waits."""
     call = contract.call
     session_id = call("CreateSession", {"mode": "ask"})["session_id"]
-    for decision, instruction in [("allow", "rename one to uno in other.md"), ("deny", "rename two to due in other.md")]:
+    decisions = [
+        ("allow_always", "rename one to uno in other.md"),
+        ("allow", "rename uno to un in other.md"),
+        ("deny", "rename two to due in other.md"),
+    ]
+    for decision, instruction in decisions:
         state = contract.job(session_id, instruction)
         while state["status"] in ("running", "waiting_for_user"):
             for approval in state["approvals"]:
@@ -262,6 +267,9 @@ def asked(contract):
                 call("Approve", body, job_id=state["job_id"])
             time.sleep(0.05)
             state = call("GetJob", job_id=state["job_id"])
+        for permission in call("ListPermissions", session_id=session_id)["permissions"]:
+            ids = {"session_id": session_id, "permission_id": permission["permission_id"]}
+            call("WithdrawPermission", **ids)
     state = contract.job(session_id, "rename three to tre in other.md")
     call("Steer", {"text": "be quick"}, job_id=state["job_id"])
     call("Cancel", job_id=state["job_id"])

@@ -55,6 +55,25 @@ pub(crate) async fn check_room(store: &dyn ServiceStore, max: u64, id: &str, com
     Err(failure)
 }
 
+/// Withdraws a permission of a session.
+pub(crate) async fn withdraw(
+    store: &dyn ServiceStore,
+    mut session: SessionRecord,
+    permission_id: &str,
+    at: Timestamp,
+) -> Result<SessionRecord, Failure> {
+    let before = session.grants.len();
+    session.grants.retain(|grant| grant.id() != permission_id);
+    if session.grants.len() == before {
+        return Err(Failure::new(Code::NotFound, format!("the session has no permission {permission_id}")));
+    }
+    session.updated_at = at;
+    let data = json!({ "permission_id": permission_id });
+    let events = vec![NewEvent { kind: "permission.withdrawn".to_owned(), job_id: None, data }];
+    store.commit(Commit { at, session: session.clone(), events, ..Commit::default() }).await?;
+    Ok(session)
+}
+
 /// Archives a session, or makes it active again. Returns whether the store has it.
 pub(crate) async fn set_status(
     store: &dyn ServiceStore,

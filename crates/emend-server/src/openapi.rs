@@ -187,7 +187,7 @@ fn schemas() -> Schemas {
         CanvasGrepRequest, CanvasLeaseRequest, CanvasOpenRequest, CanvasPatchRequest, CanvasPromoteRequest,
         CanvasReadRequest, CanvasUserEdit, ChangeLogBody, CheckpointBody, CheckpointList, ClarifyRequest, CommentList, CommentRequest,
         CreateSession, DecideRequest, Diff3Body, Done, EditHunkRequest, ErrorBody, EventList, EventRecord,
-        FileList, FollowUpList, JobEvents, JobList, JobRecord, JobState, JobTrace, OutputBody, ReviewBody, RewindReply, RewindRequest, UnwindReply, UnwindRequest,
+        FileList, FollowUpList, JobEvents, JobList, JobRecord, JobState, JobTrace, OutputBody, PermissionList, ReviewBody, RewindReply, RewindRequest, UnwindReply, UnwindRequest,
         RollbackBody, RollbackReply, RunReply, RunRequest, SaveReply, SaveRequest, SearchReply, ServiceLimits, SessionList, SessionRecord, SessionSnapshot,
         SplitRequest, StepRequest, TextRequest, TouchedBody, UpdateSession, UserEditRequest
     );

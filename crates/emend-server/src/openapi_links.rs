@@ -32,6 +32,7 @@ fn ids(operation: Operation) -> Ids {
         ],
         Operation::GetReview => &[("hunk_id", "$response.body#/files/0/hunks/0/hunk_id")],
         Operation::ListFollowUps => &[SESSION, ("follow_up_id", "$response.body#/follow_ups/0/follow_up_id")],
+        Operation::ListPermissions => &[SESSION, ("permission_id", "$response.body#/permissions/0/permission_id")],
         Operation::AddComment | Operation::ListComments => {
             &[SESSION, ("comment_id", "$response.body#/comments/0/comment_id")]
         }

@@ -789,6 +789,26 @@ export interface PendingReviewBody {
   revision: number;
 }
 
+/** A permission of the user for the rest of a session. */
+export interface Permission {
+  /** The command line, if the tool runs one. Only this command is allowed. */
+  command?: string | null | undefined;
+  /** The files, if the permission is for these files only. */
+  files?: string[] | undefined;
+  /** Id of the permission: equal permissions have equal ids. */
+  permission_id: string;
+  /** Canonical name of the tool. */
+  tool: string;
+  /** The directory of the command, if it is not that of the project. */
+  working_dir?: string | null | undefined;
+}
+
+/** Permissions of a session. */
+export interface PermissionList {
+  /** Permissions, oldest first. */
+  permissions: Permission[];
+}
+
 /** One edit of a job, whatever tool made it. Line numbers count the lines of the file before the job, from 1. */
 export interface ProposedEditBody {
   /** Id of the edit. */
@@ -1401,6 +1421,10 @@ export interface Operations {
   WithdrawFollowUp: { input: { session_id: string; follow_up_id: string }; reply: FollowUpList };
   /** Gives a queued instruction to the running job at once. */
   SendFollowUp: { input: { session_id: string; follow_up_id: string }; reply: FollowUpList };
+  /** Lists the permissions that the user gave in a session with `allow_always`, oldest first. */
+  ListPermissions: { input: { session_id: string }; reply: PermissionList };
+  /** Withdraws a permission: the next such call asks again. */
+  WithdrawPermission: { input: { session_id: string; permission_id: string }; reply: PermissionList };
   /** Adds a comment on lines of a file. */
   AddComment: { input: { session_id: string; body: CommentRequest }; reply: CommentList };
   /** Lists the comments of a session; comments on lines that changed are stale. */
@@ -1488,6 +1512,8 @@ export const OPERATIONS: Readonly<Record<keyof Operations, string>> = {
   EditFollowUp: "PATCH /api/agent/sessions/{session_id}/follow_ups/{follow_up_id}",
   WithdrawFollowUp: "DELETE /api/agent/sessions/{session_id}/follow_ups/{follow_up_id}",
   SendFollowUp: "POST /api/agent/sessions/{session_id}/follow_ups/{follow_up_id}/send",
+  ListPermissions: "GET /api/agent/sessions/{session_id}/permissions",
+  WithdrawPermission: "DELETE /api/agent/sessions/{session_id}/permissions/{permission_id}",
   AddComment: "POST /api/agent/sessions/{session_id}/comments",
   ListComments: "GET /api/agent/sessions/{session_id}/comments",
   RemoveComment: "DELETE /api/agent/sessions/{session_id}/comments/{comment_id}",

@@ -83,6 +83,17 @@ pub struct Grant {
     pub scope: Value,
 }
 
+impl Grant {
+    /// Returns an id: equal permissions have equal ones.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        // FNV-1a. A session has few permissions, so two of them hardly ever share an id.
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        format!("perm_{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
+    }
+}
+
 /// The outcome of an approval request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -9,6 +9,7 @@ use super::records::{
     ToolSet, WorkMode,
 };
 use super::time::Timestamp;
+use crate::approval::Grant;
 
 /// Body of `POST /api/agent/sessions`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -316,6 +317,48 @@ pub struct FollowUpList {
     /// Job that was started, if the session was idle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_job_id: Option<String>,
+}
+
+/// A permission of the user for the rest of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Permission {
+    /// Id of the permission: equal permissions have equal ids.
+    pub permission_id: String,
+    /// Canonical name of the tool.
+    pub tool: String,
+    /// The command line, if the tool runs one. Only this command is allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The directory of the command, if it is not that of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+    /// The files, if the permission is for these files only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}
+
+impl Permission {
+    /// Returns the permission as clients see it.
+    #[must_use]
+    pub fn of(grant: &Grant) -> Self {
+        let files = grant.scope.as_array().into_iter().flatten().filter_map(Value::as_str);
+        Self {
+            permission_id: grant.id(),
+            tool: grant.tool.clone(),
+            command: grant.command.clone(),
+            working_dir: grant.scope.as_str().filter(|directory| !["", "."].contains(directory)).map(str::to_owned),
+            files: files.map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// Permissions of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PermissionList {
+    /// Permissions, oldest first.
+    pub permissions: Vec<Permission>,
 }
 
 /// Body of `POST /api/agent/sessions/{session_id}/comments`.

@@ -146,6 +146,7 @@ pub const EVENT_TYPES: &[EventType] = &[
     row("canvas.updated", "service", "A request changed the canvas or its lease. `by`, `canvas`."),
     row("follow_up.queued", "service", "An instruction waits. `follow_up`."),
     row("follow_up.changed", "service", "A waiting instruction changed. `follow_up`."),
+    row("permission.withdrawn", "service", "The user withdrew a permission. `permission_id`."),
     row("follow_up.withdrawn", "service", "A waiting instruction was removed. `follow_up_id`."),
     row("follow_up.sent", "service", "A waiting instruction went to the running job, or started one. `follow_up_id`."),
     row("follow_up.started", "service", "A waiting instruction became a job. `follow_up_id`, `job_id`."),

@@ -55,8 +55,9 @@ pub use api::{ApiError, ApiRequest, ApiResponse, ApiResult, Method, OPERATIONS, 
 pub use bodies::{
     ApproveDecision, ApproveRequest, ChatMessage, CheckpointList, CheckpointSummary, ClarifyRequest, CommentList,
     CommentRequest, CreateSession, Done, EventList, FileEntry, FileList, FollowUpList, JobEvents, JobList, JobState,
-    JobTrace, OutputBody, RewindReply, RewindRequest, RunReply, RunRequest, SearchHit, SearchReply, SessionList,
-    SessionSnapshot, TextRequest, ToolConfig, TraceStep, UnwindReply, UnwindRequest, UpdateSession,
+    JobTrace, OutputBody, Permission, PermissionList, RewindReply, RewindRequest, RunReply, RunRequest, SearchHit,
+    SearchReply, SessionList, SessionSnapshot, TextRequest, ToolConfig, TraceStep, UnwindReply, UnwindRequest,
+    UpdateSession,
 };
 #[cfg(any(feature = "openapi", test))]
 pub use bundle_bodies::{BundleFileBody, BundleHunkBody, DiffBundleBody, PendingReviewBody, ProposedEditBody};

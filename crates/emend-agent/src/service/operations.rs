@@ -148,6 +148,10 @@ operations! {
     WithdrawFollowUp: Delete "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}", None, (200, "FollowUpList"), [], [NotFound], false;
     /// Gives a queued instruction to the running job at once.
     SendFollowUp: Post "/api/agent/sessions/{session_id}/follow_ups/{follow_up_id}/send", None, (200, "FollowUpList"), [], [NotFound, Busy, Conflict, LimitReached], false;
+    /// Lists the permissions that the user gave in a session with `allow_always`, oldest first.
+    ListPermissions: Get "/api/agent/sessions/{session_id}/permissions", None, (200, "PermissionList"), [], [NotFound], false;
+    /// Withdraws a permission: the next such call asks again.
+    WithdrawPermission: Delete "/api/agent/sessions/{session_id}/permissions/{permission_id}", None, (200, "PermissionList"), [], [NotFound, Busy], false;
     /// Adds a comment on lines of a file.
     AddComment: Post "/api/agent/sessions/{session_id}/comments", Some("CommentRequest"), (201, "CommentList"), [], [NotFound, PermissionDenied, Unsupported], false;
     /// Lists the comments of a session; comments on lines that changed are stale.

@@ -506,6 +506,14 @@ impl Session {
         self.core.approvals.grants().clone()
     }
 
+    /// Takes a permission back, so that the next such call asks again. Returns whether the session had it.
+    pub fn withdraw_grant(&self, id: &str) -> bool {
+        let mut grants = self.core.approvals.grants();
+        let before = grants.len();
+        grants.retain(|grant| grant.id() != id);
+        grants.len() < before
+    }
+
     /// Gives the session the permissions that the user gave to it in another process.
     pub fn restore_grants(&self, known: Vec<Grant>) {
         *self.core.approvals.grants() = known;

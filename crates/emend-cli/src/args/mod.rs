@@ -268,6 +268,18 @@ pub(crate) enum SessionsCommand {
         #[arg(value_name = "ID", value_parser = session_id)]
         id: String,
     },
+    /// List the calls that the user always allows in a session of a server, or withdraw one of these permissions.
+    ///
+    /// An answer `always` to a question of `emend serve`, of a page or of `emend attach` holds for the rest of the session.
+    /// In a conversation of the terminal, `/permissions` does the same.
+    Permissions {
+        /// ID of the session, from `emend sessions list --server URL`.
+        #[arg(value_name = "ID", value_parser = session_id)]
+        id: String,
+        /// ID of a permission to withdraw: the next such call asks again.
+        #[arg(long, value_name = "PERMISSION")]
+        remove: Option<String>,
+    },
     /// Delete a conversation. The files of the project do not change.
     Delete {
         /// ID of the session, from `emend sessions list`.

@@ -1,12 +1,17 @@
 //! The names of the commands in a conversation.
 
 /// All commands: name, arguments, help.
-pub(super) const NAMES: [(&str, &str, &str); 16] = [
+pub(super) const NAMES: [(&str, &str, &str); 17] = [
     ("/help", "", "show this help"),
     ("/model", "[MODEL]", "show or change the model"),
     ("/effort", "[LEVEL]", "show or change the model's reasoning effort"),
     ("/status", "", "show what the conversation has used, and its limits"),
     ("/budget", "[LIMIT]", "show or set the limit of all messages together: tokens N, cost USD, time TIME, or none"),
+    (
+        "/permissions",
+        "[remove N]",
+        "show what you always allow in this conversation, or withdraw one of these permissions",
+    ),
     ("/diff", "", "show all changes of this conversation"),
     ("/review", "", "accept or reject changes that wait for review"),
     ("/undo", "", "undo the changes of the last run; your own edits are kept"),

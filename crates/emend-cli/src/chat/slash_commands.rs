@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use emend_agent::approval::Grant;
 use emend_agent::error_code::Code;
-use emend_agent::service::{Budget, Spent};
+use emend_agent::service::{Budget, Permission, Spent};
 use emend_agent::session::Session;
 use emend_agent::store::Summary;
 use emend_agent::suggest::closest;
@@ -14,6 +15,7 @@ use super::command_list::NAMES;
 use super::rewind::rewind;
 use super::state::Chat;
 use crate::commands::serve::{self, Prepared};
+use crate::commands::sessions::described;
 use crate::commands::{checkpoints, review, undo};
 use crate::failure::Failure;
 use crate::saved_sessions::{age, find, short};
@@ -55,6 +57,7 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Next, Failure> {
         "/effort" => effort(chat, rest)?,
         "/status" => status(chat).await?,
         "/budget" => change_budget(chat, rest).await?,
+        "/permissions" => permissions(chat, rest)?,
         "/diff" => diff(chat).await?,
         "/review" => decide(chat).await?,
         "/undo" => undo_run(chat).await?,
@@ -106,6 +109,31 @@ fn help(chat: &mut Chat) -> Result<(), Failure> {
     )?;
     let text = "While the agent works: enter a message to steer it, Ctrl-C or Esc to stop it, Ctrl-C twice to quit.";
     Ok(chat.screen.say(0, text, Style::new())?)
+}
+
+/// Lists the permissions of the conversation with numbers, or withdraws one.
+fn permissions(chat: &mut Chat, argument: &str) -> Result<(), Failure> {
+    let grants = chat.setup.session.grants();
+    if !argument.is_empty() {
+        let number = argument.strip_prefix("remove").map(str::trim).and_then(|number| number.parse::<usize>().ok());
+        let number = number.ok_or_else(|| {
+            Failure::new(
+                Code::InvalidArgument,
+                format!("{argument:?} is not understood; expected `/permissions remove N`"),
+            )
+        })?;
+        let grant = number.checked_sub(1).and_then(|at| grants.get(at)).ok_or_else(|| {
+            Failure::new(Code::NotFound, format!("no permission has the number {number}; /permissions lists them"))
+        })?;
+        chat.setup.session.withdraw_grant(&grant.id());
+        let line = format!("Withdrawn: {}. The next such call asks again.", described(&Permission::of(grant)));
+        return Ok(chat.screen.print(&[line])?);
+    }
+    if grants.is_empty() {
+        return Ok(chat.screen.print(&["Nothing is always allowed in this conversation.".to_owned()])?);
+    }
+    let line = |(at, grant): (usize, &Grant)| format!("{:>3}. {}", at + 1, described(&Permission::of(grant)));
+    Ok(chat.screen.print(&grants.iter().enumerate().map(line).collect::<Vec<_>>())?)
 }
 
 fn model(chat: &mut Chat, name: &str) -> Result<(), Failure> {

@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
+use emend_agent::service::PermissionList;
 use serde_json::{Value, json};
 
 use super::attach::{Seat, connect, word};
 use super::attach_client::{Client, encoded};
+use super::sessions::print_permissions;
 use crate::args::SessionsCommand;
 use crate::failure::Failure;
 use crate::visible::{self, visible};
@@ -134,6 +136,16 @@ pub(crate) async fn of_server(
                 }
             }
             return Ok(ExitCode::SUCCESS);
+        }
+        SessionsCommand::Permissions { id, remove } => {
+            let path = format!("{}/permissions", path_of(&id));
+            let list = match remove {
+                Some(permission) => client.delete(&format!("{path}/{}", encoded(&permission))).await?,
+                None => client.get(&path).await?,
+            };
+            let list: PermissionList = serde_json::from_value(list)
+                .map_err(|error| Failure::new(Code::Provider, format!("the reply of the server: {error}")))?;
+            return print_permissions(&list.permissions, json);
         }
         SessionsCommand::Title { id, title } => {
             ("titled", client.patch(&path_of(&id), json!({ "title": title })).await.map(|_| id)?)

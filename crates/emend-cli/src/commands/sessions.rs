@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use emend_agent::error_code::Code;
 use emend_agent::history::HistoryEntry;
-use emend_agent::service::{SessionStatus, Timestamp};
+use emend_agent::service::{Permission, ServiceStore as _, SessionStatus, Timestamp};
 use emend_agent::store::{Store, Summary, read_document, remove_session, summaries};
 use emend_agent::tool::result_text;
 use emend_host::{FileStore, SystemClock};
@@ -38,6 +38,7 @@ pub(crate) async fn sessions(command: SessionsCommand, root: &Start, json: bool)
         SessionsCommand::Archive { id } => archive(root, &id, json, true).await,
         SessionsCommand::Unarchive { id } => archive(root, &id, json, false).await,
         SessionsCommand::Show { id } => show(root, &id, json).await,
+        SessionsCommand::Permissions { id, remove } => permissions(root, &id, remove.as_deref(), json).await,
         SessionsCommand::Delete { id } => delete(root, &id, json).await,
     }
 }
@@ -115,6 +116,57 @@ async fn archive(root: &Start, id: &str, json: bool, is_archived: bool) -> Resul
     }
     notes.save(state.directory())?;
     report(json, if is_archived { "archived" } else { "unarchived" }, &full_id)
+}
+
+/// Lists the permissions of a session of the project's server while none runs, or withdraws one.
+async fn permissions(root: &Start, id: &str, withdrawn: Option<&str>, json: bool) -> Result<ExitCode, Failure> {
+    let state = Project::lock_state(root).await?;
+    let unknown = || {
+        let message = format!(
+            "no server of this project has a session {id}; `emend sessions permissions --server URL` asks a running one"
+        );
+        Failure::new(Code::NotFound, message)
+    };
+    let store = served_sessions::open(state.directory())?.ok_or_else(unknown)?;
+    let mut session = store.session(id).await?.ok_or_else(unknown)?;
+    if let Some(withdrawn) = withdrawn {
+        session = served_sessions::withdraw(&store, session, withdrawn, Timestamp(SystemClock.now_ms())).await?;
+    }
+    print_permissions(&session.grants.iter().map(Permission::of).collect::<Vec<_>>(), json)
+}
+
+/// Prints permissions, with the ids that withdraw them.
+pub(super) fn print_permissions(permissions: &[Permission], json: bool) -> Result<ExitCode, Failure> {
+    let mut stdout = visible::listing();
+    if json {
+        stdout.write_json(&json!({ "permissions": permissions }).to_string())?;
+    } else if permissions.is_empty() {
+        writeln!(stdout, "Nothing is always allowed in this session.")?;
+    } else {
+        for permission in permissions {
+            writeln!(stdout, "{}  {}", permission.permission_id, described(permission))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the calls that a permission allows, in one line.
+pub(crate) fn described(permission: &Permission) -> String {
+    let Permission { tool, command, working_dir, files, .. } = permission;
+    let mut text = tool.clone();
+    if let Some(command) = command {
+        text.push_str(&format!(": {}", visible::visible(command)));
+    } else if files.is_empty() {
+        text.push_str(": all calls");
+    }
+    if let Some(directory) = working_dir {
+        text.push_str(&format!(" (in {})", visible::visible(directory)));
+    }
+    if !files.is_empty() {
+        let files: Vec<String> = files.iter().map(|file| visible::visible(file)).collect();
+        text.push_str(&format!(": {}", files.join(", ")));
+    }
+    text
 }
 
 /// Prints the change of one session.
@@ -257,7 +309,22 @@ fn model(provider: &str, model: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use emend_agent::approval::Grant;
+
     use super::*;
+
+    #[test]
+    fn a_permission_is_described_in_one_line() {
+        #[track_caller]
+        fn check(tool: &str, command: Option<&str>, scope: serde_json::Value, expected: &str) {
+            let grant = Grant { tool: tool.to_owned(), command: command.map(str::to_owned), scope };
+            assert_eq!(described(&Permission::of(&grant)), expected);
+        }
+        check("edit_file", None, json!(null), "edit_file: all calls");
+        check("edit_file", None, json!(["a.md", "b\u{7}.md"]), "edit_file: a.md, b\\u{7}.md");
+        check("shell", Some("cargo test\nrm x"), json!("."), "shell: cargo test\\nrm x");
+        check("shell", Some("make"), json!("web"), "shell: make (in web)");
+    }
 
     #[test]
     fn a_row_has_the_title_or_the_problem_of_a_session() {

@@ -71,6 +71,9 @@ mod patch_commits;
 #[cfg(test)]
 mod patch_refused;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod permissions;
+#[cfg(test)]
 #[cfg(unix)]
 mod protected;
 #[cfg(test)]

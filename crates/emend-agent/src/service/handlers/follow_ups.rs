@@ -69,7 +69,7 @@ pub(super) async fn edit(inner: &Inner, id: &str, follow_up_id: &str, request: &
 
 /// Returns the job of a session on which another server works.
 #[cfg(not(target_family = "wasm"))]
-async fn job_elsewhere(inner: &Inner, session: &SessionRecord) -> ApiResult<Option<String>> {
+pub(super) async fn job_elsewhere(inner: &Inner, session: &SessionRecord) -> ApiResult<Option<String>> {
     let Some(id) = session.last_job_id.as_ref().filter(|_| inner.shared_jobs().is_some()) else { return Ok(None) };
     let job = inner.store.job(id).await?;
     Ok(job.filter(|job| job.status.holds_slot() && job.question.is_none()).map(|job| job.job_id))

@@ -9,6 +9,7 @@ mod comments;
 mod files;
 mod follow_ups;
 mod jobs;
+mod permissions;
 mod review;
 mod rewind;
 mod sessions;
@@ -82,6 +83,8 @@ async fn carry_out(
         Operation::EditFollowUp => reply(info, &follow_ups::edit(inner, id, second, request).await?),
         Operation::WithdrawFollowUp => reply(info, &follow_ups::withdraw(inner, id, second).await?),
         Operation::SendFollowUp => reply(info, &follow_ups::send(inner, id, second).await?),
+        Operation::ListPermissions => reply(info, &permissions::list(inner, id).await?),
+        Operation::WithdrawPermission => reply(info, &permissions::withdraw(inner, id, second).await?),
         Operation::AddComment => reply(info, &comments::add(inner, id, request).await?),
         Operation::ListComments => reply(info, &comments::list(inner, id).await?),
         Operation::RemoveComment => reply(info, &comments::remove(inner, id, second).await?),

@@ -337,6 +337,10 @@ impl Bench {
         self.send(Method::Get, path, Value::Null).await
     }
 
+    pub(super) async fn delete(&self, path: &str) -> (u16, Value) {
+        self.send(Method::Delete, path, Value::Null).await
+    }
+
     /// Creates a session and returns its id.
     pub(super) async fn session(&self, body: Value) -> String {
         let (status, body) = self.post("/api/agent/sessions", body).await;

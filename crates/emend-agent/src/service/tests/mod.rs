@@ -12,6 +12,7 @@ mod held;
 #[cfg(not(target_family = "wasm"))]
 mod host_tests;
 mod jobs;
+mod permissions;
 mod questions;
 mod races;
 mod resuming;

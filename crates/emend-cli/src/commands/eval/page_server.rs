@@ -102,9 +102,14 @@ impl Site {
                     "/failure" => Message::Failure(serde_json::from_str(&body).unwrap_or(body)),
                     _ => return reply(&mut stream, "404 Not Found", "text/plain", b"not found"),
                 };
-                // Nobody reads the messages of a page after its end.
+                // The last message ends the program, so its reply comes first. The others are read in their order.
+                let is_last = !matches!(message, Message::Run(_));
+                if is_last {
+                    reply(&mut stream, "200 OK", "text/plain", b"")?;
+                }
+                // The page may send more than is read.
                 let _ = self.messages.unbounded_send(message);
-                reply(&mut stream, "200 OK", "text/plain", b"")
+                if is_last { Ok(()) } else { reply(&mut stream, "200 OK", "text/plain", b"") }
             }
             _ => reply(&mut stream, "403 Forbidden", "text/plain", b"forbidden"),
         }
