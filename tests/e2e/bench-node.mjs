@@ -1,4 +1,4 @@
-// What `bench.mjs` measures in Node: the same engine without a page, the start, and the decoder. Times are in milliseconds.
+// The measurements of `bench.mjs` in Node: the same engine without a page, the start, and the decoder. Times are in milliseconds.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 

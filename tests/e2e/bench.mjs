@@ -39,15 +39,15 @@ async function inPage(work) {
   }
 }
 
-/** The faults of a page: long tasks, needless requests, and a list that is drawn whole. */
+/** The faults of a page: long tasks, needless requests, and a list that is drawn whole. The tasks begin with `window.plant()`. */
 function plantFaults() {
   const block = (rounds) => {
     for (let n = 0, x = 1; n < rounds; n++) x = (x * 1_103_515_245 + 12_345) % 2_147_483_648;
   };
   // Between the tasks there is time for all else.
-  const blockAgain = () => {
+  window.plant = (gap) => {
     block(5_500_000);
-    setTimeout(blockAgain, 200);
+    setTimeout(window.plant, gap, gap);
   };
   const drawAll = ({ target }) => {
     if (!target.classList?.contains("review-list")) return;
@@ -58,8 +58,12 @@ function plantFaults() {
   addEventListener("DOMContentLoaded", () => {
     for (let at = 0; at < 30; at++) fetch(`./icon.svg?${at}`);
     block(7_000_000);
-    blockAgain();
   });
+}
+
+/** Begins the long tasks with `gap` milliseconds between them, if faults are planted. */
+function plant(page, gap = 200) {
+  return page.evaluate((ms) => void window.plant?.(ms), gap);
 }
 
 const file = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
@@ -95,6 +99,7 @@ function watchKeys(page) {
 /** Types letters, and reports the times from each key to the frame after it. Returns their median. */
 async function typeKeys(page, clock, name, count, peer) {
   await watchKeys(page);
+  await plant(page);
   const trace = await traced(browser, page, async () => {
     for (let at = 0; at < count; at++) {
       await page.keyboard.press("x");
@@ -113,7 +118,8 @@ async function typeKeys(page, clock, name, count, peer) {
   return median;
 }
 
-const N_FILES = 40;
+// Faults make all of it slow, and are as easy to see with fewer files.
+const N_FILES = isFaulty ? 8 : 40;
 /** Edits of each of these files. */
 const N_EDITS = 50;
 const renamed = Array.from({ length: N_FILES }, (_, at) =>
@@ -166,6 +172,7 @@ await inPage(async (page, clock) => {
   // The limit of the time has a second for the driver, which looks for the end of the run.
   const slow = isGate ? 1 : await slowness(page);
   const [before, messages] = [await clock.read(), await page.evaluate(() => window.messages)];
+  await plant(page, 2_000);
   let after;
   let ms;
   const { tasks } = await traced(browser, page, async () => {
@@ -264,6 +271,7 @@ await inPage(async (page, clock) => {
   await app.showReview();
   await app.cards.first().waitFor();
   row("page: review of 10,000 changes shown", performance.now() - begun, "ms");
+  await plant(page);
   let frames;
   let nodes;
   const trace = await traced(browser, page, async () => {

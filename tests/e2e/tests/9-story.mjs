@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { App, menu, openApp } from "../app.mjs";
+import { App, openApp } from "../app.mjs";
 import { Clock, traced } from "../measure.mjs";
 import { heldReply, startProvider } from "../provider.mjs";
 
@@ -33,7 +33,8 @@ async function provideFolder(page, files) {
       for (let depth = 1; depth <= names.length; depth++) {
         const below = names.slice(0, depth).join("/");
         const parent = parents.get(names.slice(0, depth - 1).join("/"));
-        if (!parents.has(below)) parents.set(below, await parent.getDirectoryHandle(names[depth - 1], { create: true }));
+        if (!parents.has(below))
+          parents.set(below, await parent.getDirectoryHandle(names[depth - 1], { create: true }));
       }
     }
     const put = async ([path, text]) => {
@@ -80,33 +81,31 @@ const titleOf = (text) => text.split("\n")[0];
 const read = (path) => ({ name: "Read", input: { file_path: path, limit: 20 } });
 const edit = (path, old_string, new_string) => ({ name: "Edit", input: { file_path: path, old_string, new_string } });
 
-/** The decisions of the story, by mouse or by keyboard. */
+/** The actions of the story, by mouse or by keyboard. `words` stand in the change to decide on. */
 const BY_MOUSE = {
-  async type(page, app, text) {
+  activate: (locator) => locator.click(),
+  async goTo(app) {
     await app.editor.locator(".cm-line", { hasText: "The second line" }).click();
-    await page.keyboard.press("End");
-    await page.keyboard.insertText(text);
   },
-  async decide(page, path, name) {
+  async decide(page, { path, name }) {
     await page.getByRole("button", { name: `${name} file ${path}` }).click();
   },
 };
 const BY_KEYBOARD = {
-  async type(page, app, text) {
-    await app.editor.focus();
-    await page.keyboard.press("Control+Home");
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("End");
-    await page.keyboard.insertText(text);
+  async activate(locator) {
+    await locator.focus();
+    await locator.press("Enter");
   },
-  async decide(page, path, name) {
-    // The keys of the review: to the first change of the file, and then the decision.
+  async goTo(app) {
+    await app.editor.focus();
+    await app.page.keyboard.press("Control+Home");
+    await app.page.keyboard.press("ArrowDown");
+  },
+  async decide(page, { name, words }) {
     await page.locator(".hunk-card").first().focus();
-    for (let at = 0; at < 10; at++) {
-      const own = await page.evaluate((wanted) => document.activeElement.textContent.includes(wanted), path);
-      if (own) break;
-      await page.keyboard.press("j");
-    }
+    const isThere = () => page.evaluate((wanted) => document.activeElement.textContent.includes(wanted), words);
+    for (let at = 0; at < 3 && !(await isThere()); at++) await page.keyboard.press("j");
+    assert.ok(await isThere(), `no change with "${words}"`);
     await page.keyboard.press(name === "Accept" ? "y" : "n");
   },
 };
@@ -121,7 +120,7 @@ async function story({ page, url, browser }, by, shots) {
     read(kept),
     read(refused),
     read(also),
-    edit(kept, title(kept), `${title(kept)}\nThe second line.`),
+    edit(kept, title(kept), `${title(kept)}\nThe second line.\nThe third line.`),
     edit(refused, title(refused), "# Another title"),
     late.promise,
     "Three titles are changed.",
@@ -129,19 +128,22 @@ async function story({ page, url, browser }, by, shots) {
   try {
     let app = await openApp(page, url);
     const clock = await Clock.of(page);
+    await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
     await provideFolder(page, files);
     const { tasks } = await traced(browser, page, async () => {
-      await page.getByRole("button", { name: "Open folder" }).click();
-      await app.row(kept).waitFor({ timeout: 40_000 });
-      await app.openFile(kept);
-      await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+      await by.activate(page.getByRole("button", { name: "Open folder" }));
+      const count = page.locator(".files-pane .pane-head .faint");
+      await count.filter({ hasText: new RegExp(`^${files.size}$`) }).waitFor({ timeout: 60_000 });
+      await page.locator(".tree-row.selected").and(app.row(kept)).waitFor();
       await app.ask("change the titles");
       // The assistant waits for its model with a change of this file shown.
       await page
         .getByText(/2 changes in 2 files/)
         .first()
         .waitFor();
-      await by.type(page, app, " Mine.");
+      await by.goTo(app);
+      await page.keyboard.press("End");
+      await page.keyboard.insertText(" Mine.");
       await shots("typed");
       late.release();
       await app.finished(30_000);
@@ -150,10 +152,10 @@ async function story({ page, url, browser }, by, shots) {
     console.log(`# ${files.size} files: longest task ${longest.toFixed(0)} units`);
     assert.ok(longest <= TASK_UNITS_MAX, `a task of ${longest} units`);
     assert.match(await app.changes(), /3 changes in 3 files/);
-    await app.showReview();
+    await by.activate(page.getByRole("tab", { name: /Review changes/ }));
     await app.cards.first().waitFor();
     await shots("review");
-    await by.decide(page, refused, "Reject");
+    await by.decide(page, { path: refused, name: "Reject", words: "Another title" });
     await page
       .getByText(/2 changes in 2 files/)
       .first()
@@ -168,28 +170,30 @@ async function story({ page, url, browser }, by, shots) {
       .getByText(/2 changes in 2 files/)
       .first()
       .waitFor({ timeout: 30_000 });
-    await app.showReview();
+    await by.activate(page.getByRole("tab", { name: /Review changes/ }));
     await app.cards.first().waitFor();
-    await by.decide(page, also, "Accept");
+    await by.decide(page, { path: also, name: "Accept", words: "once more" });
     await page
       .getByText(/1 change in 1 file/)
       .first()
       .waitFor();
-    await by.decide(page, kept, "Accept");
+    await by.decide(page, { path: kept, name: "Accept", words: "The third line" });
     await page.getByText("Nothing to review.").waitFor();
     await shots("reviewed");
 
     // Back to before the task, and forth again.
-    await menu(page, "Checkpoints…");
-    await page.getByRole("button", { name: /^Go back to before this task/ }).click();
-    await page.getByRole("button", { name: "Go back", exact: true }).click();
-    await page.getByRole("button", { name: "Undo going back to before a task" }).first().click();
-    await page.getByRole("button", { name: /^Save all 2 changed files/ }).click();
+    const press = (name, exact) => by.activate(page.getByRole("button", { name, exact }).first());
+    await press("More");
+    await by.activate(page.getByRole("menuitem", { name: "Checkpoints…" }));
+    await press(/^Go back to before this task/);
+    await press("Go back", true);
+    await press("Undo going back to before a task");
+    await press(/^Save all 2 changed files/);
     await page.getByRole("button", { name: /everything is saved/ }).waitFor({ timeout: 30_000 });
     await shots("saved");
 
     const expected = new Map(files);
-    expected.set(kept, files.get(kept).replace(title(kept), `${title(kept)}\nThe second line. Mine.`));
+    expected.set(kept, files.get(kept).replace(title(kept), `${title(kept)}\nThe second line. Mine.\nThe third line.`));
     expected.set(also, files.get(also).replace(title(also), `${title(also)}, once more`));
     const found = await digests(page);
     const wrong = [...expected].filter(([path, text]) => found.get(path) !== digestOf(text)).map(([path]) => path);
