@@ -47,13 +47,21 @@ pub(super) struct Context<'a> {
     pub(super) depth: Depth,
     modules: Mutex<Option<Arc<Modules>>>,
     package_is_built: Mutex<bool>,
+    page_is_built: Mutex<bool>,
     /// Excerpts of failed programs, repeated at the end of the output: logs are often cut in the middle.
     pub(super) failures: Mutex<Vec<String>>,
 }
 
 impl<'a> Context<'a> {
     pub(super) fn new(repo: &'a Repo, depth: Depth) -> Self {
-        Self { repo, depth, modules: Mutex::default(), package_is_built: Mutex::default(), failures: Mutex::default() }
+        Self {
+            repo,
+            depth,
+            modules: Mutex::default(),
+            package_is_built: Mutex::default(),
+            page_is_built: Mutex::default(),
+            failures: Mutex::default(),
+        }
     }
 
     /// Builds the wasm modules, unless an earlier step has.
@@ -73,6 +81,18 @@ impl<'a> Context<'a> {
         let mut is_built = locked(&self.package_is_built);
         if !*is_built {
             build::package(self.repo)?;
+            *is_built = true;
+        }
+        Ok(())
+    }
+
+    /// Builds the page with its package, unless an earlier step has: a second build would take the files away from the tests
+    /// that use them in another lane.
+    pub(super) fn build_page(&self) -> Result<()> {
+        self.build_package()?;
+        let mut is_built = locked(&self.page_is_built);
+        if !*is_built {
+            build::page(self.repo)?;
             *is_built = true;
         }
         Ok(())

@@ -103,13 +103,14 @@ const STEPS: [Step; 36] = [
     // Beside the native tests, which wait for a large part of their time.
     after(&["native-build"], step("clippy", Depth::Usual, Lane::Browser, lint::clippy)),
     after(&[SETUP], step("package", Depth::Usual, Lane::Package, node::package)),
-    after(&[SETUP], step("bundlers", Depth::Usual, Lane::Package, node::bundlers)),
     after(&[SETUP], step("page", Depth::Usual, Lane::Package, node::page)),
     after(&[SETUP, "native-build"], step("e2e", Depth::Usual, Lane::Package, node::end_to_end)),
     after(&[SETUP, "native-build"], step("demo", Depth::Usual, Lane::Package, node::demo)),
     after(&[SETUP, "native-build"], step("http", Depth::Usual, Lane::Browser, http::native)),
     after(&[SETUP, "native-build", "package"], step("eval", Depth::Usual, Lane::Browser, eval::run)),
     after(&["python", "native-build"], step("http-contract", Depth::Usual, Lane::Browser, http_contract::check)),
+    // Not before the tests of the page, whose lane takes longer than this one.
+    after(&[SETUP, "package"], step("bundlers", Depth::Usual, Lane::Browser, node::bundlers)),
     after(&[SETUP, "page"], step("bench-web", Depth::Usual, Lane::Browser, node::bench_web)),
     after(&["native", "browser"], step("same-tests", Depth::Usual, Lane::Browser, browser::same_tests)),
     after(&[SETUP, "browser"], step("firefox", Depth::All, Lane::Browser, browser::firefox)),

@@ -176,8 +176,7 @@ pub(super) fn demo(context: &Context<'_>) -> Result<Counts> {
 /// Drives the built page in Chromium.
 pub(super) fn end_to_end(context: &Context<'_>) -> Result<Counts> {
     let repo = context.repo;
-    context.build_package()?;
-    build::page(repo)?;
+    context.build_page()?;
     let url = serve::start(&repo.path("web/dist"))?;
     let mut node = node_with_chromium(repo)?;
     node.env("EMEND_CLI", build::command_line(repo)?);
@@ -193,8 +192,7 @@ pub(super) fn end_to_end(context: &Context<'_>) -> Result<Counts> {
 /// `--all`, also with planted faults, with which the limits must be exceeded.
 pub(super) fn bench_web(context: &Context<'_>) -> Result<Counts> {
     let repo = context.repo;
-    context.build_package()?;
-    build::page(repo)?;
+    context.build_page()?;
     let mut node = command("node", &repo.path("tests/e2e"));
     node.args(["--test", "--test-reporter=tap", "gates.test.mjs"]);
     let tests = context.program("bench-web-tests", &mut node, |line| line.starts_with("not ok "))?;
