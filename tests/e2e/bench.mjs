@@ -1,7 +1,8 @@
 // Measures the built page in Chromium, and the package in Node. `cargo xtask bench web` runs it and prints its rows of JSON.
 //
 // `node bench.mjs --gates` prints a line for each limit of `gates.mjs` that holds on a busy computer, and the totals: the step
-// `bench-web` of `cargo xtask test`. `--faults` plants faults, with which each of these limits must be exceeded.
+// `bench-web` of `cargo xtask test`. `--faults` plants faults, with which each of these limits must be exceeded. `ONLY=edits` runs one
+// section: start, edits, node, keys, scroll or package.
 import { fileURLToPath } from "node:url";
 import { openApp } from "./app.mjs";
 import { decoded, edited, initTimes, renamedInNode } from "./bench-node.mjs";
@@ -16,6 +17,7 @@ const isGate = process.argv.includes("--gates") || process.argv.includes("--faul
 const isFaulty = process.argv.includes("--faults");
 
 const figures = new Map();
+const isChosen = (section) => (process.env.ONLY ?? section) === section;
 
 function row(name, ours, unit, peer) {
   figures.set(name, ours);
@@ -130,7 +132,7 @@ const renamed = Array.from({ length: N_FILES }, (_, at) =>
 );
 
 // The start, and the bytes of the app.
-await inPage(async (page, clock) => {
+async function start(page, clock) {
   let requests = 0;
   let started;
   page.on("request", () => {
@@ -147,12 +149,12 @@ await inPage(async (page, clock) => {
   row("page: main thread until the start view can be used", cpu / (await clock.unit(page)), "units");
   row("page: start view after brotli", total(loaded.start), "bytes");
   row("page: app without wasm and languages after brotli", total(loaded.app), "bytes");
-});
+}
 
 // 2,000 edits in 40 files, in the page and in Node.
 const inNode = () => renamedInNode(Object.fromEntries(renamed.map(({ name, buffer }) => [name, buffer.toString()])));
-const firstInNode = await inNode();
-await inPage(async (page, clock) => {
+async function edits(page, clock) {
+  const firstInNode = await inNode();
   await page.addInitScript(() => {
     window.messages = 0;
     const Native = Worker;
@@ -197,26 +199,29 @@ await inPage(async (page, clock) => {
   );
   const sent = (await page.evaluate(() => window.messages)) - messages;
   row("page: messages of the worker for an edit", sent / (N_FILES * N_EDITS), "messages");
-});
+}
 
 // 200 edits of one file in Node.
-const large = await edited(10_000, 200, isFaulty);
-const short = await edited(1_000, 200, isFaulty);
-row("Node: 200 edits of a file of 10,000 lines", large.ms, "ms");
-row("Node: 200 edits of a file of 10,000 lines, processor time", large.cpu, "ms");
-row("Node: last quarter of 200 edits beside the first", large.quarters[3] / large.quarters[0], "times");
-row("Node: 200 edits of 10,000 lines beside 1,000 lines", large.cpu / short.cpu, "times");
+async function oneFile() {
+  const large = await edited(10_000, 200, isFaulty);
+  const short = await edited(1_000, 200, isFaulty);
+  row("Node: 200 edits of a file of 10,000 lines", large.ms, "ms");
+  row("Node: 200 edits of a file of 10,000 lines, processor time", large.cpu, "ms");
+  row("Node: last quarter of 200 edits beside the first", large.quarters[3] / large.quarters[0], "times");
+  row("Node: 200 edits of 10,000 lines beside 1,000 lines", large.cpu / short.cpu, "times");
+}
 
 // Keys in a small file, in a file of 10,000 lines with 200 changes, and while the assistant edits other files.
 const N_KEYS = isGate ? 40 : 60;
 let small;
-await inPage(async (page, clock) => {
+async function keysInSmallFile(page, clock) {
   const app = await openApp(page, served.url);
   await openFiles(page, [file("small.txt", "text\n")]);
   await app.editor.click();
   small = await typeKeys(page, clock, "in a small file", N_KEYS);
-});
-await inPage(async (page, clock) => {
+}
+
+async function keysWithChanges(page, clock) {
   const app = await openApp(page, served.url);
   const lines = Array.from({ length: 10_000 }, (_, at) => (at % 50 === 0 ? "foo" : `line ${at}`));
   await openFiles(page, [file("large.txt", `${lines.join("\n")}\n`)]);
@@ -226,8 +231,9 @@ await inPage(async (page, clock) => {
   const median = await typeKeys(page, clock, "with 200 changes", N_KEYS, { name: "a small file", value: small });
   // A frame has 16 ms, so that a faster one in a small file does not matter.
   row("page: key to frame with 200 changes beside a small file", median / Math.max(small, 16), "times");
-});
-await inPage(async (page, clock) => {
+}
+
+async function keysMeanwhile(page, clock) {
   const app = await openApp(page, served.url);
   await openFiles(page, [file("mine.txt", "text\n"), ...renamed]);
   await app.chooseModel({ pace: "instant" });
@@ -247,10 +253,10 @@ await inPage(async (page, clock) => {
     .getByRole("button", { name: "Stop" })
     .click({ timeout: 5_000 })
     .catch(() => undefined);
-});
+}
 
 // 10,000 changes, scrolled.
-await inPage(async (page, clock) => {
+async function scroll(page, clock) {
   const app = await openApp(page, served.url);
   const text = (word) => Array.from({ length: 250 }, (_, at) => `value ${at} ${word}\na\nb\nc\n`).join("");
   const files = Array.from({ length: N_FILES }, (_, at) => file(`g${at}.txt`, text("foo")));
@@ -298,24 +304,35 @@ await inPage(async (page, clock) => {
   row("page: frame while scrolling 10,000 changes, main thread, p50", percentile(cpu, 0.5) / unit, "units");
   row("page: frame while scrolling 10,000 changes, main thread, p95", percentile(cpu, 0.95) / unit, "units");
   row("page: elements while scrolling 10,000 changes", nodes, "elements");
-});
-
-await browser.close();
-await served.close();
+}
 
 // The package in Node.
-const init = await initTimes(isFaulty);
-row("Node: import and init", init.ours.ms, "ms");
-row("Node: import and init, processor time", init.ours.cpu, "ms", {
-  name: "read, compile and instantiate",
-  value: init.bare.cpu,
-});
-row("Node: init beside the bare module", init.ours.init / init.bare.cpu, "times");
-const events = await decoded(isFaulty);
-row("Node: 10 MB of events decoded", events.ours, "ms", { name: "split lines + JSON.parse", value: events.bare });
-row("Node: 10 MB of events beside JSON.parse", events.ours / events.bare, "times");
+async function ofPackage() {
+  const init = await initTimes(isFaulty);
+  row("Node: import and init", init.ours.ms, "ms");
+  row("Node: import and init, processor time", init.ours.cpu, "ms", {
+    name: "read, compile and instantiate",
+    value: init.bare.cpu,
+  });
+  row("Node: init beside the bare module", init.ours.init / init.bare.cpu, "times");
+  const events = await decoded(isFaulty);
+  row("Node: 10 MB of events decoded", events.ours, "ms", { name: "split lines + JSON.parse", value: events.bare });
+  row("Node: 10 MB of events beside JSON.parse", events.ours / events.bare, "times");
+}
 
-const judged = GATES.filter(({ alone, fault }) => !(isGate && alone) && !(isFaulty && !fault));
+if (isChosen("start")) await inPage(start);
+if (isChosen("edits")) await inPage(edits);
+if (isChosen("node")) await oneFile();
+if (isChosen("keys")) for (const section of [keysInSmallFile, keysWithChanges, keysMeanwhile]) await inPage(section);
+if (isChosen("scroll")) await inPage(scroll);
+await browser.close();
+await served.close();
+if (isChosen("package")) await ofPackage();
+
+const isOfRun = (figure) => process.env.ONLY === undefined || figures.has(figure);
+const judged = GATES.filter(
+  ({ figure, alone, fault }) => isOfRun(figure) && !(isGate && alone) && !(isFaulty && !fault),
+);
 const results = judge(figures, judged);
 if (isGate) {
   // With faults, a gate has to fail.
