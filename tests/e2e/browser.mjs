@@ -57,7 +57,8 @@ export async function servePackage() {
     "#wasm/": "/dist/wasm/files/",
     emend: "/dist/index.js",
   };
-  for (const name of ["bind", "codemirror", "elements", "llm", "service"])
+  imports["emend/index"] = "/dist/search-index.js";
+  for (const name of ["bind", "codemirror", "elements", "fs", "llm", "outline", "service"])
     imports[`emend/${name}`] = `/dist/${name}.js`;
   for (const name of ["commands", "language", "state", "streamparser", "view"]) {
     imports[`@codemirror/${name}`] = `/node_modules/@codemirror/${name}/dist/index.js`;

@@ -192,7 +192,8 @@ class Disk {
     }
     if (found.isDirectory()) return { kind: "directory" };
     if (!found.isFile()) return { kind: "other" };
-    const described: FileStat = { kind: "file", size: found.size, modifiedMs: found.mtimeMs };
+    const version = `${found.ino}-${found.ctimeMs}`;
+    const described: FileStat = { kind: "file", size: found.size, modifiedMs: found.mtimeMs, version };
     if (!identifies || found.nlink < 2) return described;
     const { dev, ino } = await lstat(at, { bigint: true });
     return { ...described, identity: `${dev}:${ino}` };

@@ -27,6 +27,11 @@ export interface FileStat {
   size?: number | undefined;
   /** Modification time, in milliseconds since 1970. The agent compares contents, not times, to detect changes. */
   modifiedMs?: number | undefined;
+  /**
+   * A text that is another one after every change of the file, also if its time is set back, such as an inode and its time of change.
+   * A {@link SearchIndex} notices such a change by it.
+   */
+  version?: string | undefined;
   /** Target of a symbolic link: a path relative to its directory, or an absolute path below `workingDirectory`. */
   target?: string | undefined;
   /**
@@ -80,6 +85,20 @@ export interface ExecResult {
   /** Output that was not reported with `onOutput`. */
   stdout?: string | undefined;
   stderr?: string | undefined;
+}
+
+/**
+ * What searches know about files without reading them. `indexed` of `emend/index` gives an environment one. All methods answer at
+ * once; a search uses none of them in a project with fewer files than `filesMin`.
+ */
+export interface SearchIndex {
+  readonly filesMin: number;
+  /** Returns whether a file whose properties are `stat` certainly has no match of a pattern of Rust's `regex`. */
+  excludes(path: string, stat: FileStat, pattern: string, ignoreCase: boolean): boolean;
+  /** Is told the content of a file that a search has read. `stat` are its properties before. */
+  learn(path: string, stat: FileStat, content: Uint8Array): void;
+  /** Is told that the agent has changed a file. */
+  forget(path: string): void;
 }
 
 /**
@@ -149,6 +168,8 @@ export interface ExecutionEnvironment {
     pattern: string,
     options: HostGrepOptions,
   ): MaybePromise<Iterable<string | FoundFile> | AsyncIterable<string | FoundFile>>;
+  /** Tells which files a search need not read. It is not used with `grep`, nor by an agent in a worker. */
+  readonly searchIndex?: SearchIndex | undefined;
   /** Runs a command in a shell until it ends. It gives the model the shell tool, and requires `mode: "direct"`. */
   exec?(command: string, options: ExecOptions): MaybePromise<ExecResult>;
 }

@@ -12,6 +12,7 @@ import type { ExecutionEnvironment, FileStat, HostWriteOptions, MaybePromise } f
 import { FailedWrites } from "./failed-writes.js";
 import { gather, type Item, unfit } from "./gathering.js";
 import { HostCommand } from "./host-command.js";
+import { SearchStamps } from "./search-stamps.js";
 import { SharedNames } from "./shared-names.js";
 import { Stall } from "./stall.js";
 import { TimeLimit } from "./time-limit.js";
@@ -72,6 +73,8 @@ export class HostFiles {
   /** The contents that changes replace. */
   readonly #compared = new Compared();
   readonly #names = new SharedNames();
+  /** What searches know about files without reading them. */
+  readonly #known: SearchStamps;
   /** The pending calls, by which a change that waits for ever is noticed. */
   readonly stall = new Stall();
   /** Cancelled runs that wait for no more writes. */
@@ -108,6 +111,7 @@ export class HostFiles {
     this.ignoresCase = ["darwin", "windows", "win32"].includes(platform);
     this.#host = host;
     this.#methods = new Set(others);
+    this.#known = new SearchStamps(host.searchIndex);
   }
 
   has(method: string): boolean {
@@ -247,11 +251,7 @@ export class HostFiles {
       case "read":
         return this.#readToCompare(path, signal, run);
       case "contents":
-        return mapConcurrent((given as string).split("\0"), (file) =>
-          orSkipped(this.#readOrKept(file, signal)).catch((thrown: unknown) => {
-            throw namedError(file, thrown);
-          }),
-        );
+        return this.#contents(path, given as string, signal);
       case "write":
         if (path === "") throw new EmendError("invalid_argument", "the path is the root");
         return this.#write(path, given as Bytes, signal, run);
@@ -274,7 +274,30 @@ export class HostFiles {
     }
   }
 
-  async #stat(path: string, signal: AbortSignal, run?: object): Promise<Fields | undefined> {
+  /** Returns the contents of files that a search below `start` asks for. Those without a match are left out like missing ones. */
+  #contents(start: string, given: string, signal: AbortSignal): Promise<(Uint8Array | undefined)[]> {
+    const end = given.indexOf("\0\0");
+    const search = this.#known.searchOf(start, given.slice(end + 2));
+    return mapConcurrent(given.slice(0, end).split("\0"), async (file) => {
+      if (search?.excludes(file)) return undefined;
+      let content: Uint8Array | undefined;
+      const read = this.#readOrKept(file, signal, (bytes) => {
+        content = bytes;
+      });
+      const shown = await orSkipped(read).catch((thrown: unknown) => {
+        throw namedError(file, thrown);
+      });
+      if (content !== undefined) search?.learn(file, content);
+      return shown;
+    });
+  }
+
+  async #stat(
+    path: string,
+    signal: AbortSignal,
+    run?: object,
+    note?: (stat: FileStat) => void,
+  ): Promise<Fields | undefined> {
     let given: unknown;
     try {
       given = await this.#limit.of("stat", this.#host.stat(path, { signal }), signal);
@@ -288,6 +311,7 @@ export class HostFiles {
     }
     if (this.#compared.replacedBy(path) === null) this.#compared.forget(path);
     this.#names.identify(run, path, (given as FileStat).identity);
+    note?.(given as FileStat);
     return fieldsOf("stat", given as FileStat);
   }
 
@@ -354,6 +378,7 @@ export class HostFiles {
       throw thrown;
     } finally {
       this.#compared.forget(path);
+      this.#known.forget(path);
     }
     this.#failedWrites.done(path);
   }
@@ -371,7 +396,7 @@ export class HostFiles {
 
   async #directory(path: string, rules: boolean, signal: AbortSignal): Promise<string[]> {
     const entries = await this.#gathered("list", this.#host.list(path, { signal }), signal);
-    const fields = await this.#described("list", path === "" ? "" : `${path}/`, entries, signal);
+    const fields = await this.#described("list", path === "" ? "" : `${path}/`, entries, signal, rules);
     const has = rules && entries.some((item) => nameOf("list", item) === ".gitignore");
     return [has ? await this.#rules(path, signal) : "", String(fields.length / 4), ...fields];
   }
@@ -395,15 +420,18 @@ export class HostFiles {
     base: string,
     items: readonly Item[],
     signal: AbortSignal,
+    forSearch = false,
   ): Promise<string[]> {
     const described = await mapConcurrent(items, async (item) => {
       const name = nameOf(method, item);
       const known =
         typeof item === "object" && item.kind !== undefined && (item.kind !== "file" || item.size !== undefined);
       // The core asks for a link's target only when it follows the link.
+      const note = forSearch ? (stat: FileStat): void => this.#known.see(base + name, stat) : undefined;
+      if (known) note?.(item as FileStat);
       const fields = known
         ? fieldsOf(method, { target: "", ...(item as FileStat) })
-        : await orSkipped(this.#stat(base + name, signal));
+        : await orSkipped(this.#stat(base + name, signal, undefined, note));
       return fields === undefined ? [] : [name, ...fields];
     });
     return described.flat();

@@ -5,7 +5,7 @@
 use std::str::Split;
 
 use emend_agent::environment::resolve::Node;
-use emend_agent::environment::{EntryKind, FilePath, Metadata};
+use emend_agent::environment::{EntryKind, Metadata};
 use wasm_bindgen::JsValue;
 
 /// An entry as a host describes it.
@@ -38,9 +38,9 @@ pub(super) fn number(fields: &mut Split<'_, char>) -> u64 {
     fields.next().and_then(|field| field.parse().ok()).unwrap_or_default()
 }
 
-/// Joins paths for an operation that takes several.
-pub(super) fn joined<'a>(paths: impl Iterator<Item = &'a FilePath>) -> JsValue {
-    paths.map(FilePath::as_str).collect::<Vec<_>>().join("\0").into()
+/// Joins the fields of an operation that takes several.
+pub(super) fn joined<'a>(fields: impl Iterator<Item = &'a str>) -> JsValue {
+    fields.collect::<Vec<_>>().join("\0").into()
 }
 
 #[cfg(test)]

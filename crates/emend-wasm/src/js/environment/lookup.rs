@@ -95,7 +95,7 @@ impl AnswerCache<'_> {
             if level.is_empty() {
                 break;
             }
-            let directories = joined(level.iter().map(|(path, _)| path));
+            let directories = joined(level.iter().map(|(path, _)| path.as_str()));
             let listed = self.text(if is_all { "list" } else { "walk" }, path, &directories)?;
             let mut fields = listed.split('\0');
             for (directory, above) in std::mem::take(&mut level) {

@@ -17,8 +17,8 @@ const FILES_AT_ONCE: usize = 16;
 /// A running search.
 pub(super) struct Search<'a> {
     query: &'a GrepQuery,
-    /// Argument of the `grep` operation.
-    argument: JsValue,
+    /// Argument of the `grep` operation: the pattern, `i` if case is ignored, and the glob.
+    argument: String,
     /// The files left to search, last first. `None` until they have been found.
     ahead: Option<Vec<FilePath>>,
     limits: SearchLimits,
@@ -28,7 +28,7 @@ pub(super) struct Search<'a> {
 impl<'a> Search<'a> {
     pub(super) fn new(query: &'a GrepQuery) -> Self {
         let case = if query.matcher.is_case_insensitive() { "i" } else { "" };
-        let argument = [query.matcher.pattern(), case, query.glob.as_deref().unwrap_or_default()].join("\0").into();
+        let argument = [query.matcher.pattern(), case, query.glob.as_deref().unwrap_or_default()].join("\0");
         Self { query, argument, ahead: None, limits: query.limits(), found: Vec::new() }
     }
 
@@ -39,14 +39,17 @@ impl<'a> Search<'a> {
             Some(ahead) => ahead,
             unfiltered => {
                 let filter = Filter::of_grep(self.query)?;
-                let files = cache.find(path, Entries::Shown, usize::MAX, Some(("grep", &self.argument)))?;
+                let argument = JsValue::from(&self.argument);
+                let files = cache.find(path, Entries::Shown, usize::MAX, Some(("grep", &argument)))?;
                 let wanted = files.into_iter().rev().map(|file| file.path).filter(|path| filter.accepts(path));
                 unfiltered.insert(wanted.collect())
             }
         };
         while self.limits.max_matches > 0 && !ahead.is_empty() {
             let from = ahead.len().saturating_sub(FILES_AT_ONCE);
-            let contents = Array::from(&cache.ask("contents", path, &joined(ahead[from..].iter()))?);
+            // The pattern after the paths and an empty field: the host may know that a file has no match.
+            let fields = ahead[from..].iter().map(FilePath::as_str).chain(["", &self.argument]);
+            let contents = Array::from(&cache.ask("contents", path, &joined(fields))?);
             for (path, content) in ahead.drain(from..).rev().zip(contents.reverse().iter()) {
                 if content.is_undefined() || self.limits.max_matches == 0 {
                     continue;
