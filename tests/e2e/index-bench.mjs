@@ -69,7 +69,11 @@ function rows(where, n, { walk, first, plain, regex, changed, size }) {
   const round = (ms) => Math.round(ms);
   const row = { where, files: n, index: size !== null, walk_ms: round(walk), first_ms: round(first) };
   Object.assign(row, { plain_p50_ms: round(plain.p50), plain_p95_ms: round(plain.p95), found: plain.n });
-  Object.assign(row, { regex_p50_ms: round(regex.p50), regex_p95_ms: round(regex.p95), after_100_changes_ms: round(changed) });
+  Object.assign(row, {
+    regex_p50_ms: round(regex.p50),
+    regex_p95_ms: round(regex.p95),
+    after_100_changes_ms: round(changed),
+  });
   console.log(JSON.stringify({ ...row, signature_bytes: size?.bytes ?? 0 }));
 }
 
@@ -108,7 +112,8 @@ async function inPage(browser, url, n) {
         const { Agent } = await import("emend");
         const { opfsFs } = await import("emend/fs");
         const { indexed } = await import("emend/index");
-        const run = (text) => import(URL.createObjectURL(new Blob([`export default ${text}`], { type: "text/javascript" })));
+        const run = (text) =>
+          import(URL.createObjectURL(new Blob([`export default ${text}`], { type: "text/javascript" })));
         const [{ default: measured }, { default: projectOf }] = [await run(measuring), await run(making)];
         const files = projectOf(n);
         const fs = opfsFs(`bench-${n}`);
