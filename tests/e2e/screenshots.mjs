@@ -122,6 +122,25 @@ const STATES = {
     await menu(page, "Checkpoints…");
     await page.locator(".diff-view").waitFor();
   },
+  async "three-way"({ page, url, show }) {
+    const app = await reviewed(page, url, show);
+    await show("Text");
+    await app.editor.locator(".cm-line", { hasText: "seasonDays" }).first().click();
+    await page.keyboard.press("End");
+    await page.keyboard.insertText(" Ask at the desk.");
+    await page.waitForTimeout(700);
+    await menu(page, "Checkpoints…");
+    await page.locator(".diff-view").waitFor();
+    await page.getByLabel("Compare").selectOption("Before · by the assistant · now");
+    await page.locator(".three-way").waitFor();
+  },
+  async versions({ page, url, show }) {
+    const app = await reviewed(page, url, show);
+    await app.askAndWait('replace "packets" with "bags"');
+    await show("Text");
+    await page.getByRole("button", { name: "Earlier versions" }).click();
+    await page.locator(".version").first().waitFor();
+  },
   async "go-back"({ page, url, show }) {
     const app = await reviewed(page, url, show);
     await app.transcript.locator(".entry.user").hover();
