@@ -17,7 +17,7 @@ export interface Advice {
   readonly details: string | null;
   /** The one remedy that the page offers as a button, or null. */
   readonly remedy: Remedy | null;
-  /** Time in milliseconds that the provider asks to wait, or null. */
+  /** Time in milliseconds that the provider asks to wait, to be counted down; null if there is none, or it is long. */
   readonly waitMs: number | null;
 }
 
@@ -118,6 +118,9 @@ export function toolMessage(failure: Failure | null): string | null {
   return failure === null ? null : (TOOL_MESSAGES[failure.code] ?? null);
 }
 
+/** Longest wait in seconds that is counted down. Who waits for an hour may have changed the limit meanwhile. */
+const COUNTED_S_MAX = 120;
+
 /** Returns the explanation of a failure. */
 export function advise(failure: Failure): Advice {
   const isWebPage = failure.code === "configuration" && failure.message.includes("with a web page");
@@ -135,14 +138,21 @@ export function advise(failure: Failure): Advice {
   }
   const said = /It says: (.*?)\.?(?: The provider asks to wait .*)?$/s.exec(failure.message)?.[1];
   const wait = /asks to wait (\d+) s/.exec(failure.message)?.[1];
-  const waitMs = wait === undefined ? null : Number(wait) * 1_000;
+  const seconds = Number(wait);
+  const isCounted = seconds <= COUNTED_S_MAX;
   const steps = [
     ...(said === undefined ? [] : [`It says: ${said}.`]),
-    ...(waitMs === null ? [] : [`Try again ${inTime(waitMs / 1_000)}.`]),
+    ...(wait === undefined || isCounted ? [] : [`Try again ${inTime(seconds)}.`]),
     ...known.steps,
     ...failure.suggestions.filter((step) => !known.steps.includes(step)),
   ];
-  return { title: known.title, steps, details: failure.message, remedy: known.remedy ?? null, waitMs };
+  return {
+    title: known.title,
+    steps,
+    details: failure.message,
+    remedy: known.remedy ?? null,
+    waitMs: isCounted ? seconds * 1_000 : null,
+  };
 }
 
 /** Whether a server refused a task because the limits of its session are used up. */

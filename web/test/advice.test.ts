@@ -86,8 +86,10 @@ test("the time that a provider asks to wait is a number and a sentence", () => {
     assert.equal(advice.waitMs, waitMs);
     assert.equal(advice.steps.at(-1), step);
   };
-  check("Too many requests. It says: slow down. The provider asks to wait 20 s.", 20_000, "Try again in 20 seconds.");
-  check("Too many requests. The provider asks to wait 3600 s.", 3_600_000, "Try again in 60 minutes.");
+  // The button counts a short wait; a long one is named.
+  check("Too many requests. It says: slow down. The provider asks to wait 20 s.", 20_000, "It says: slow down.");
+  check("Too many requests. The provider asks to wait 120 s.", 120_000, undefined);
+  check("Too many requests. The provider asks to wait 3600 s.", null, "Try again in 60 minutes.");
   check("Too many requests.", null, undefined);
 });
 

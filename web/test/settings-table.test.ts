@@ -12,7 +12,7 @@ test("each control in the table of settings is a field of a dialog, and each fie
   const lines = PAGE.split("\n").filter((line) => line.startsWith("| "));
   const cells = lines.slice(1).map((line) => line.split(" | ")[8]?.replace(/[|\s]+$/, "") ?? "");
   const named = cells.flatMap((cell) => /^`(.*)`$/.exec(cell)?.[1] ?? []);
-  const fields = [...DIALOG.matchAll(/<label class="field">\s*<span>([^<{]*)/g)];
+  const fields = [...DIALOG.matchAll(/<label class="field">\s*<span>\s*([^<{]*)/g)];
   const labels = fields.map(([, label]) => (label ?? "").trim());
   const options = [...OPTIONS.matchAll(/^\s+(?:title|label)="([^"]+)"$/gm)].map(([, label]) => label ?? "");
   assert.equal(options.length, 6);

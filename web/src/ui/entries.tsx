@@ -132,7 +132,7 @@ function Notice({ entry }: { entry: NoticeEntry }) {
       {remedy !== null && isOffered && (
         <button class="button small" type="button" disabled={running || left > 0} onClick={() => apply(remedy, entry)}>
           {REMEDIES[remedy]}
-          {left > 0 && <span aria-hidden="true"> in {left} s</span>}
+          {left > 0 && <span aria-hidden="true">in {left} s</span>}
         </button>
       )}
     </div>
@@ -150,9 +150,6 @@ const REMEDIES: Record<Remedy, string> = {
 
 const OF_TASK: ReadonlySet<Remedy | null> = new Set<Remedy>(["retry", "continue", "conversation"]);
 
-/** Longest wait in milliseconds that the button counts. Who waits for an hour may have changed the limit meanwhile. */
-const COUNTED_MS_MAX = 120_000;
-
 /** The time that the notice of a repeated attempt names. */
 const RETRY_TIME = /Trying again in ([\d.]+) s/;
 
@@ -161,7 +158,7 @@ function useCountdown({ failure, ts }: NoticeEntry, waitMs: number | null): numb
   const retry = failure.code === "retry" ? RETRY_TIME.exec(failure.message)?.[1] : undefined;
   const wait = retry === undefined ? (waitMs ?? 0) : Number(retry) * 1_000;
   const now = useSignal(Date.now());
-  const left = wait > COUNTED_MS_MAX ? 0 : Math.max(0, Math.ceil((ts + wait - now.value) / 1_000));
+  const left = Math.max(0, Math.ceil((ts + wait - now.value) / 1_000));
   const isCounting = left > 0;
   useEffect(() => {
     if (!isCounting) return undefined;

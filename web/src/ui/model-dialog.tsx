@@ -130,8 +130,8 @@ export function ModelDialog() {
         ) : (
           <ProviderFields provider={chosen.value.provider} chosen={chosen.value} set={setByUser} withheld={withheld} />
         )}
-        {chosen.value.provider !== "offline" && <Second settings={chosen.value} set={set} />}
         {chosen.value.provider !== "offline" && <CheckRow settings={trimmed} set={set} problem={problem} />}
+        {chosen.value.provider !== "offline" && <Second settings={chosen.value} set={set} />}
         {reader !== null && (
           <p class="field-warning" role="note">
             <Icon name="warning" size={14} /> Your next message sends this conversation, with the file contents in it,
@@ -180,7 +180,9 @@ function Second({ settings: { second, remember }, set }: { settings: Settings; s
   return (
     <div class="fields second">
       <label class="field">
-        <span>Second model</span>
+        <span>
+          Second model <span class="faint">(asked if the first one cannot be reached or is overloaded)</span>
+        </span>
         <select value={second?.provider ?? ""} onChange={(event) => choose(event.currentTarget.value)}>
           <option value="">None</option>
           {(Object.keys(PROVIDERS) as Provider[]).map((provider) => (
@@ -190,7 +192,6 @@ function Second({ settings: { second, remember }, set }: { settings: Settings; s
           ))}
         </select>
       </label>
-      <p class="field-note">It responds if the first one cannot be reached or is overloaded.</p>
       {second !== null && <SecondFields second={second} remember={remember} set={set} />}
     </div>
   );
