@@ -29,6 +29,24 @@ test("responses are put together from parts, in the order of their beginnings", 
   for (const [ops, expected] of cases) assert.equal(words(ops), expected);
 });
 
+test("a repeated response says why the second model gave it, before it is asked for", async () => {
+  const ops: readonly Op[] = [
+    part(1, ""),
+    part(1, "first", "whole"),
+    { ...part(2, ""), why: "it is overloaded" } as Op,
+    { ...part(2, "sec"), why: "it is overloaded" } as Op,
+    { ...part(2, "ond", "whole"), why: "it is overloaded" } as Op,
+  ];
+  const recorder = new Recorder(() => undefined);
+  assert.equal(recorder.next, "");
+  recorder.repeat(responsesOf(ops), () => undefined);
+  assert.equal(recorder.next, "");
+  assert.equal(await (await recorder.fetch("", {})).text(), "first");
+  assert.equal(recorder.next, "it is overloaded");
+  assert.equal(await (await recorder.fetch("", {})).text(), "second");
+  assert.equal(recorder.next, "");
+});
+
 /** Replays a run that has an event, then the deltas `a`, `b` and `c`, then another event. Returns where it stopped. */
 async function stoppedAfter(ops: readonly Op[]): Promise<string> {
   let seen = "";

@@ -212,6 +212,27 @@ export const tests = {
     }
   },
 
+  async "the key of a second model is not used for another address"({ page, url }) {
+    const first = await startProvider("key-1");
+    const second = await startProvider("key-2");
+    try {
+      await openApp(page, url);
+      await useTwo(page, first.url, second.url);
+      const dialog = await openDialog(page);
+      await dialog.getByLabel(/^Address of the second model/).fill("https://other.example");
+      assert.equal(await dialog.getByLabel(/^Key of the second model/).inputValue(), "");
+      await dialog.getByRole("button", { name: "Use this model" }).click();
+      await dialog.getByRole("alert").getByText("Second model: Enter your Anthropic API key.").waitFor();
+      await dialog.getByLabel(/^Key of the second model/).fill("another");
+      await dialog.getByText(/sends this conversation/).waitFor({ state: "detached" });
+      await dialog.getByRole("button", { name: "Use this model" }).click();
+      await dialog.waitFor({ state: "detached" });
+    } finally {
+      await first.close();
+      await second.close();
+    }
+  },
+
   async "a second model answers when the first cannot be reached"({ page, url }) {
     const second = await startProvider("key-2", ["Here I am."]);
     try {

@@ -1,6 +1,7 @@
 /** Fields of the model dialog that only some choices have: the address of a module, and the second model. */
-import { PROVIDER_TEXTS } from "../model-settings.js";
+import { isKeyOfOther, PROVIDER_TEXTS } from "../model-settings.js";
 import { PROVIDERS, type SecondModel, type Settings } from "../settings.js";
+import { settings } from "../store.js";
 
 type Set = (change: Partial<Settings>) => void;
 
@@ -38,7 +39,12 @@ export function SecondFields({ second, remember, set }: SecondProps) {
   const { provider, apiKey, model, baseUrl } = second;
   const { keyHint, models } = PROVIDER_TEXTS[provider];
   const needsUrl = provider === "openai_compatible";
-  const change = (changed: Partial<SecondModel>): void => set({ second: { ...second, ...changed } });
+  const change = (changed: Partial<SecondModel>): void => {
+    const next = { ...second, ...changed };
+    // A key that was saved for another server must be entered again.
+    const isKnown = settings.value.second !== null && isKeyOfOther(settings.value.second, next);
+    set({ second: isKnown && changed.baseUrl !== undefined ? { ...next, apiKey: "" } : next });
+  };
   return (
     <>
       <label class="field">
