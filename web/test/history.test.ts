@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { opsBefore } from "../src/core/history.js";
 import type { Op } from "../src/core/journal.js";
+import { withStep } from "../src/core/steps.js";
 
 const write = (path: string, at = 0): Op =>
   ({ op: "write", path, text: path, base: "", step: { kind: "typing", path }, at }) as Op;
@@ -45,4 +46,28 @@ test("an earlier return to a run counts, unless it was undone", () => {
   assert.equal(words(opsBefore(ops, 0)), "");
   const undone = [...run("one"), ...run("two"), back, undo("go back", ""), ...run("three")];
   assert.equal(words(opsBefore(undone, 2)), "r:one r:two");
+});
+
+test("an edit that belongs to a rejection stays without it, and is undone with it", () => {
+  const edit = { ...write("a"), step: { kind: "typing", path: "a", joins: true } } as Op;
+  const reject: Op = { op: "reject", ids: ["h1"], dependents: "with", path: "a", at: 0 };
+  const both: Op = { op: "undo", step: { kind: "reject", path: "a", count: 2 }, at: 0 };
+  const left = opsBefore([...run("one"), reject, edit], 0);
+  assert.equal(words(left), "w:a");
+  assert.deepEqual(
+    left.map((op) => op.op === "write" && op.step),
+    [{ kind: "typing", path: "a" }],
+  );
+  assert.equal(words(opsBefore([...run("one"), reject, edit, both], 0)), "");
+  assert.equal(words(opsBefore([...run("one"), reject, undo("typing", "b")], 0)), "undo");
+});
+
+test("a step that belongs to the last one is undone with it", () => {
+  const [reject, edit] = [
+    { kind: "reject", path: "a" },
+    { kind: "typing", path: "a", joins: true },
+  ] as const;
+  assert.deepEqual(withStep([reject], edit), { done: [{ ...reject, count: 2 }], undone: [] });
+  assert.deepEqual(withStep([reject], reject), { done: [reject, reject], undone: [] });
+  assert.deepEqual(withStep([], edit), { done: [edit], undone: [] });
 });
