@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { opsBefore } from "../src/core/history.js";
 import type { Op } from "../src/core/journal.js";
+import type { Step } from "../src/core/protocol.js";
 import { withStep } from "../src/core/steps.js";
 
 const write = (path: string, at = 0): Op =>
@@ -63,10 +64,8 @@ test("an edit that belongs to a rejection stays without it, and is undone with i
 });
 
 test("a step that belongs to the last one is undone with it", () => {
-  const [reject, edit] = [
-    { kind: "reject", path: "a" },
-    { kind: "typing", path: "a", joins: true },
-  ] as const;
+  const reject: Step = { kind: "reject", path: "a" };
+  const edit: Step = { kind: "typing", path: "a", joins: true };
   assert.deepEqual(withStep([reject], edit), { done: [{ ...reject, count: 2 }], undone: [] });
   assert.deepEqual(withStep([reject], reject), { done: [reject, reject], undone: [] });
   assert.deepEqual(withStep([], edit), { done: [edit], undone: [] });
