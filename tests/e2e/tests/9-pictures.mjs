@@ -253,12 +253,13 @@ export const tests = {
       assert.deepEqual(await shown.evaluateAll((all) => all.map((each) => each.alt)), ["sent.png"]);
       await app.chooseModel({ apiKey: KEY, baseUrl: provider.url });
       await page.getByRole("button", { name: "Send now: and this?" }).click();
+      await app.transcript.locator(".entry.assistant", { hasText: "Done." }).waitFor();
       await app.finished();
       const sent = sentPictures(provider).map(({ data }) => data);
       assert.deepEqual(sent, [SMALL.toString("base64"), png(20, 20).toString("base64")]);
       await app.input.press("Enter");
       await app.transcript.getByRole("img", { name: "draft.png" }).waitFor();
-      await app.finished();
+      await app.transcript.locator(".entry.assistant", { hasText: "Done." }).nth(1).waitFor();
       assert.equal(sentPictures(provider).length, 3);
     });
   },

@@ -1,6 +1,6 @@
 /** A hunk in the review: its lines, one under the other or side by side, its buttons, and comments on its lines. */
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useLayoutEffect, useMemo } from "preact/hooks";
 import { addComment } from "../actions/additions.js";
 import { openFile } from "../actions/edit.js";
 import { splitHunk } from "../actions/split.js";
@@ -65,9 +65,14 @@ export function HunkCard({ hunk, path, number, total, after, shift, colour, onDe
   const canSplit = (line: Line): boolean => points.has(place.get(line) ?? -1);
   const chooseLine = (): void => {
     splitting.value = true;
-    requestAnimationFrame(() => splitButtons(cardNode(hunk.id))[0]?.focus());
   };
+  // Before the next key, which chooses another line.
+  useLayoutEffect(() => {
+    if (splitting.value) splitButtons(cardNode(hunk.id))[0]?.focus();
+  }, [splitting.value]);
   const split = async (line: Line): Promise<void> => {
+    // A hidden button would lose the focus to another change.
+    focusCard(hunk.id);
     splitting.value = false;
     const first = await splitHunk(hunk, place.get(line) ?? -1, path);
     await new Promise(requestAnimationFrame);
