@@ -185,10 +185,18 @@ export function clientProblem(options: object): string | undefined {
   return fieldsProblem(options, CLIENT);
 }
 
-/** Returns what is wrong with a provider of a client. An instance of a class can have fields of its own. */
+/**
+ * Returns what is wrong with a provider of a client. One that is written in JavaScript can have fields of its own, but none
+ * that looks like a misspelled option.
+ */
 export function providerProblem(provider: object): string | undefined {
-  if ("stream" in provider) return isLiteral(provider) ? fieldsProblem(provider, CUSTOM_PROVIDER) : undefined;
-  return fieldsProblem(provider, HTTP_PROVIDER);
+  if (!("stream" in provider)) return fieldsProblem(provider, HTTP_PROVIDER);
+  const known = Object.keys(CUSTOM_PROVIDER);
+  const own = Object.keys(provider).filter((name) => !known.includes(name));
+  const misspelled = own.find((name) => nearestName(name, ["idleTimeoutMs", "constrainedTools"]) !== undefined);
+  if (misspelled !== undefined) return unknownField(misspelled, known, undefined);
+  const fields = Object.entries(provider).filter(([name]) => known.includes(name));
+  return fieldsProblem(Object.fromEntries(fields), CUSTOM_PROVIDER);
 }
 
 function refuse(code: string, what: string, problem: string | undefined): void {
