@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::*;
+use crate::error_code::Code;
 use crate::test_support::covers;
 
 const FILES: &str =
@@ -328,7 +329,8 @@ fn attached_images_are_checked_as_mentioned_ones() {
     if let Some(info) = emend_llm::list_models(None).find(|info| !info.supports_vision) {
         let provider = Shared::clone(&world.script) as Shared<dyn Provider>;
         world.session.set_model(provider, info.id.clone(), false);
-        assert!(refused(PNG).1.ends_with("does not take images."));
+        let error = attach("one", PNG).unwrap_err();
+        assert!(error.message.ends_with("does not take images."), "{}", error.message);
     }
 }
 

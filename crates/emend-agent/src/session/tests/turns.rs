@@ -5,6 +5,7 @@ use expect_test::expect;
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use emend_llm::RetryPolicy;
+use futures::FutureExt as _;
 
 use super::*;
 use crate::test_support::covers;
@@ -296,11 +297,8 @@ fn a_session_that_a_failure_closed_goes_on_with_its_id_and_cursors() {
     let events = world.turn("again");
     assert!(events.starts_with("SESSION_START ") && events.contains("Yes."), "{events}");
     assert_eq!((world.session.id(), world.session.history().len()), (id.as_str(), 3));
-    let kinds = |reader: &mut Subscription| {
-        let read = std::iter::from_fn(|| block_on(async { futures::poll!(reader.next()) }).map_or(None, |event| event));
-        read.map(|event| line(&event.kind).split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    let told = kinds(&mut reader);
+    let ready = std::iter::from_fn(|| reader.next().now_or_never().flatten());
+    let told: Vec<String> = ready.map(|event| line(&event.kind).split(' ').next().unwrap().to_owned()).collect();
     assert_eq!(told.iter().filter(|kind| *kind == "SESSION_START").count(), 2, "{told:?}");
     assert_eq!(told.last().unwrap(), "PROCESSING_END");
     world.session.close();
