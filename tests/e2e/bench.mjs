@@ -82,7 +82,8 @@ function watchKeys(page) {
     addEventListener(
       "keydown",
       (event) => {
-        performance.mark("key");
+        // Also the time for which the key waited.
+        performance.mark("key", { startTime: event.timeStamp });
         // A message after the frame is handled when the frame is drawn.
         requestAnimationFrame(() => {
           const { port1, port2 } = new MessageChannel();

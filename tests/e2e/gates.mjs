@@ -19,8 +19,11 @@ export const GATES = [
   // Each request has all messages before it, so the later edits take somewhat longer.
   { figure: "Node: last quarter of 200 edits beside the first", most: 2.5, fault: true },
   { figure: "Node: 200 edits of 10,000 lines beside 1,000 lines", most: 4, fault: true },
-  { figure: "page: key to frame in a small file, main thread, p95", most: 16, fault: true },
-  { figure: "page: key to frame with 200 changes, main thread, p95", most: 16, fault: true },
+  // A frame has 16 ms. The slowest keys of a busy computer meet other work of the page.
+  { figure: "page: key to frame in a small file, main thread, p50", most: 16 },
+  { figure: "page: key to frame in a small file, main thread, p95", most: 35, fault: true },
+  { figure: "page: key to frame with 200 changes, main thread, p50", most: 16 },
+  { figure: "page: key to frame with 200 changes, main thread, p95", most: 35, fault: true },
   { figure: "page: key to frame while the assistant edits, main thread, p50", most: 16 },
   { figure: "page: key to frame while the assistant edits, main thread, p95", most: 35, fault: true },
   { figure: "page: edits that the assistant still had to do after the keys", least: 1 },
