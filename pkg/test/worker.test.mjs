@@ -183,15 +183,15 @@ test("a signal cancels a run, with the reason that the page gave", async (t) => 
   const aborted = [];
   const { model } = scripted([
     ({ signal }) =>
-      new Promise((_, reject) =>
-        signal.addEventListener("abort", () => (aborted.push("provider"), reject(signal.reason))),
-      ),
+      new Promise((_, reject) => {
+        signal.addEventListener("abort", () => (aborted.push("provider"), reject(signal.reason)));
+        setTimeout(() => controller.abort(reason));
+      }),
   ]);
   const agent = await create(t, { model });
   const controller = new AbortController();
   const reason = new Error("enough");
   const run = agent.run("go", { signal: controller.signal });
-  setTimeout(() => controller.abort(reason), 50);
   await assert.rejects(collect(run), (error) => error instanceof AbortError && error.cause === reason);
   assert.equal((await run.result).reason, "aborted");
   assert.deepEqual(aborted, ["provider"]);
