@@ -75,7 +75,7 @@ export class Tree {
             case "list": case "walk": return argument.split("\0").flatMap((at) => this.directory(at, operation === "walk")).join("\0");
             case "rules": return this.rules(path);
             case "read": return this.file(path);
-            case "contents": return argument.split("\0").map((at) => this.file(at));
+            case "contents": return argument.split("\0\0")[0].split("\0").map((at) => this.file(at));
             case "write": return this.put(path, argument);
             case "remove": this.file(path); this.nodes.delete(path); return undefined;
             case "glob": case "grep": return this.found().join("\0");
