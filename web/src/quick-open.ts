@@ -11,7 +11,7 @@ interface Prepared {
 /** The prepared paths of each list that was ranked. A list does not change. */
 const prepared = new WeakMap<readonly string[], readonly Prepared[]>();
 
-/** What the last letters have left of a list: more letters leave no more of it. */
+/** The part of a list that the last letters have left: more letters leave no more of it. */
 let last: { readonly paths: readonly string[]; readonly letters: string; readonly left: readonly Prepared[] } | null =
   null;
 

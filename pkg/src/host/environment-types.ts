@@ -88,7 +88,7 @@ export interface ExecResult {
 }
 
 /**
- * What searches know about files without reading them. `indexed` of `emend/index` gives an environment one. All methods answer at
+ * The knowledge of searches about files that they have not read. `indexed` of `emend/index` gives an environment one. All methods answer at
  * once; a search uses none of them in a project with fewer files than `filesMin`.
  */
 export interface SearchIndex {

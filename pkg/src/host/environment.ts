@@ -73,7 +73,7 @@ export class HostFiles {
   /** The contents that changes replace. */
   readonly #compared = new Compared();
   readonly #names = new SharedNames();
-  /** What searches know about files without reading them. */
+  /** The knowledge of searches about files that they have not read. */
   readonly #known: SearchStamps;
   /** The pending calls, by which a change that waits for ever is noticed. */
   readonly stall = new Stall();

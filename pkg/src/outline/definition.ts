@@ -1,4 +1,4 @@
-/** What a model is told about the tool `outline`. Tests compare it with the tool of the command line. */
+/** The definition of the tool `outline` for a model. Tests compare it with the tool of the command line. */
 
 export const DEFINITION = {
   name: "outline",

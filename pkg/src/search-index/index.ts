@@ -4,7 +4,7 @@ import type { FileStat, SearchIndex } from "../host/environment-types.js";
 import { requiredTexts } from "./required.js";
 import { mayContain, signatureOf, trigramsOf } from "./signature.js";
 
-/** What a listing says about the state of a file: a file with another stamp has another content. */
+/** The state of a file by its listing: a file with another stamp has another content. */
 type Stamp = string;
 
 interface Entry {

@@ -1,4 +1,4 @@
-/** The texts that every match of a pattern contains. What is not certain is left out, so there may be too few. */
+/** The texts that every match of a pattern contains. Uncertain texts are left out, so there may be too few. */
 
 const encoder = new TextEncoder();
 

@@ -17,7 +17,7 @@ export interface IndexOptions {
   store?: IndexStore | undefined;
 }
 
-/** What `indexed` adds to an environment. */
+/** The methods that `indexed` adds to an environment. */
 export interface IndexedEnvironment {
   /** Returns the number of files in the index, and the bytes of their signatures. */
   indexSize(): { files: number; bytes: number };
