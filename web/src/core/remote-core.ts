@@ -540,23 +540,7 @@ export class RemoteCore extends RemoteSessions implements Own {
 
   async #tasksDone(): Promise<readonly [readonly RunInfo[], readonly JobRecord[]]> {
     const jobs = await this.#jobs();
-    return [await this.#runsOf(jobs), jobs];
-  }
-
-  async #runsOf(jobs: readonly JobRecord[]): Promise<readonly RunInfo[]> {
-    const { checkpoints } = await this.client.call("ListCheckpoints", { session_id: this.session });
-    return jobs.map((job, number) => {
-      const point = checkpoints.find((each) => each.job_id === job.job_id);
-      return {
-        number,
-        conversation: 0,
-        task: this.#tasks.indexOf(job.job_id),
-        text: job.instruction,
-        began: Date.parse(job.started_at ?? job.created_at),
-        files: point?.affected_files ?? [],
-        undone: point !== undefined && !point.is_on,
-      };
-    });
+    return [await this.#earlier.runs(this.session, jobs, this.#tasks), jobs];
   }
 
   /** Returns the jobs that have begun. Each has a checkpoint. */

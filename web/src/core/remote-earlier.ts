@@ -1,4 +1,4 @@
-/** The earlier texts of a server's files, which its checkpoints have, and rollbacks to them. */
+/** The tasks of a server and the earlier texts of its files, which its checkpoints have, and rollbacks to them. */
 import type { JobRecord, ServiceClient } from "emend/service-client";
 import type { PastFile, PutBack, Rollback, RolledBack, RunInfo, Version } from "./protocol.js";
 
@@ -38,6 +38,23 @@ export class RemoteEarlier {
     if (job && !WORKING.has(job.status)) this.#known.set(key, read);
     read.catch(() => this.#known.delete(key));
     return read;
+  }
+
+  /** Lists the runs of a session. `tasks` are the jobs of the user's messages in its conversation. */
+  async runs(session: string, jobs: readonly JobRecord[], tasks: readonly string[]): Promise<readonly RunInfo[]> {
+    const { checkpoints } = await this.client.call("ListCheckpoints", { session_id: session });
+    return jobs.map((job, number) => {
+      const point = checkpoints.find((each) => each.job_id === job.job_id);
+      return {
+        number,
+        conversation: 0,
+        task: tasks.indexOf(job.job_id),
+        text: job.instruction,
+        began: Date.parse(job.started_at ?? job.created_at),
+        files: point?.affected_files ?? [],
+        undone: point !== undefined && !point.is_on,
+      };
+    });
   }
 
   /** Compares the files that a task and later ones changed with their texts before it. */
