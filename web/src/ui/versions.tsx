@@ -63,7 +63,6 @@ export function VersionsView({ path }: { path: string }) {
     event.stopPropagation();
   };
   return (
-    // biome-ignore lint/a11y/noNoninteractiveElementInteractions: the keys do the same as the buttons in it.
     <section class="versions" aria-label={`Versions of ${path}`} onKeyDown={onKeyDown}>
       <div class="versions-bar" role="toolbar" aria-label="Versions">
         <ToolButton icon="chevron" label="Older version" inactive={index === 0} onClick={() => go(index - 1)} />
