@@ -140,7 +140,6 @@ export const tests = {
         `# 50 tasks: versions ${times.slice(0, 2).join(", ")} ms, checkpoints ${times.slice(2).join(", ")} ms`,
       );
       assert.ok(Math.max(...times) < 1_500, times.join());
-      assert.ok(times[1] < 500 && times[3] < 500, times.join());
     } finally {
       await provider.close();
     }
