@@ -1,6 +1,6 @@
 // The page on a slow server, a server that is down, and a server with other clients.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App, openApp } from "../app.mjs";
@@ -108,6 +108,42 @@ export const tests = {
         assert.equal(await page.locator(".canvas > .reading").count(), 0);
         await page.unrouteAll();
       }
+    });
+  },
+
+  async "a file that is closed while a slow server sends it leaves no word of reading, and one without text keeps its reason"({
+    page,
+    url,
+  }) {
+    await withServer({ origin: origin(url), files: { "first.md": "First text.\n" } }, async (server) => {
+      await writeFile(join(server.folder, "p.png"), Buffer.from([0x89, 80, 78, 71, 0, 1, 2, 3]));
+      const app = await joinServer(page, url, server.url);
+      const slow = await hold(page, "**/api/agent/**", (request) => request.url().includes("first.md"));
+      await app.row("first.md").click();
+      await page.locator(".canvas > .reading").waitFor();
+      await page.getByRole("tab", { name: /first\.md/ }).focus();
+      await page.keyboard.press("Delete");
+      slow.release();
+      await page.getByText("Open a file from the list").waitFor();
+      await page.unrouteAll();
+
+      await app.row("p.png").click();
+      const reason = page.locator(".canvas > .empty", { hasText: /binary|Not a text|image/i });
+      await reason.waitFor();
+      await page.evaluate(() => {
+        window.words = new Set();
+        const note = () => window.words.add(document.querySelector(".canvas > .empty")?.textContent ?? "none");
+        new MutationObserver(note).observe(document.querySelector(".canvas"), {
+          childList: true,
+          subtree: true,
+          characterData: true,
+          attributes: true,
+        });
+      });
+      await edit(server, "first.md", "Changed.\n");
+      await page.waitForTimeout(1_000);
+      assert.ok(!(await page.evaluate(() => [...window.words])).includes("Reading…"));
+      await reason.waitFor();
     });
   },
 

@@ -186,6 +186,9 @@ export function resetLease(): void {
   [lastEpoch, ignoredEpoch] = [0, -1];
 }
 
+/** The file to which `unreadable` belongs. */
+let unreadablePath = "";
+
 /** Time in milliseconds after which the page says that it reads a file. */
 const READING_MS = 150;
 
@@ -200,10 +203,12 @@ export async function showOpenFile(): Promise<void> {
   const engine = currentEngine();
   const isShown = (): boolean => editor.shownPath === path;
   // A text that comes at once takes the place of the one before. Without one, an empty text must not take keys.
-  let waited = editor.shownPath === null;
+  // A file that has no text keeps its reason while it is read again.
+  let waited = editor.shownPath === null && unreadable.value === null;
   if (waited) isReading.value = true;
+  const isKnown = unreadable.value !== null && path === unreadablePath;
   const timer = setTimeout(() => {
-    if (path !== openPath.value || isShown()) return;
+    if (path !== openPath.value || isShown() || isKnown) return;
     waited = true;
     isReading.value = true;
   }, READING_MS);
@@ -212,13 +217,14 @@ export async function showOpenFile(): Promise<void> {
     // The text of another file, or none, must not stand under this name.
     if (engine === engineOrNull() && path === openPath.value && project.value.remote && editor.shownPath !== path) {
       unreadable.value = title;
+      unreadablePath = path;
       editor.hide();
     }
     throw error;
   });
   const [snapshot, controller] = await reading.finally(() => {
     clearTimeout(timer);
-    if (path === openPath.value) isReading.value = false;
+    if (path === openPath.value || openPath.value === null) isReading.value = false;
   });
   if (engine !== engineOrNull()) return;
   publish(snapshot);
@@ -228,6 +234,7 @@ export async function showOpenFile(): Promise<void> {
     if (controller.shownPath !== path) controller.show(path, snapshot.reading.text, hunksOf(path));
   } else {
     unreadable.value = problemOf(path, snapshot.reading);
+    unreadablePath = path;
     editor.hide();
   }
   // A hidden editor takes no focus and cannot scroll.
