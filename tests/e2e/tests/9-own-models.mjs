@@ -1,6 +1,7 @@
 // Models in JavaScript, and a second model for the failures of the first.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { downloaded, menu, openApp } from "../app.mjs";
 import { startProvider } from "../provider.mjs";
 
@@ -209,6 +210,26 @@ export const tests = {
     } finally {
       await first.close();
       await second.close();
+    }
+  },
+
+  async "axe finds nothing in the fields of a module and of a second model, light and dark"({ page, url }) {
+    const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    await openApp(page, url);
+    const dialog = await openDialog(page);
+    await page.evaluate(source);
+    for (const choice of ["JavaScript module", /^Anthropic/]) {
+      await dialog.getByRole("radio", { name: choice }).check();
+      await dialog.getByLabel(/^Second model/).selectOption("Another server");
+      await dialog.getByLabel("Name of the second model").waitFor();
+      for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        const { violations } = await page.evaluate(() => globalThis.axe.run("dialog"));
+        assert.deepEqual(
+          violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`),
+          [],
+        );
+      }
     }
   },
 
