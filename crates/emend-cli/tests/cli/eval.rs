@@ -321,7 +321,7 @@ fn the_runs_of_a_page_are_compared_with_their_recordings_and_scored() {
             outcome.join().unwrap()
         })
     };
-    // What a page would send that does what the recording says: its requests are those of the recording.
+    // Sends the run of a page that makes no request.
     let recorded: Value = serde_json::from_str(&project.read("runs/do-nothing.json")).unwrap();
     let send = |work: &Value, post: &dyn Fn(&str, &Value), change: &dyn Fn(&mut Value)| {
         let one = &work[0];

@@ -1,4 +1,4 @@
-//! What the user always allows: lists and withdrawals, in a conversation and in sessions of a server.
+//! Permissions for the rest of a session: lists and withdrawals, in a conversation and in sessions of a server.
 
 use serde_json::{Value, json};
 

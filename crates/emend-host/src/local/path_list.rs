@@ -42,7 +42,7 @@ impl Known {
     }
 }
 
-/// What is left to look at: a directory, the rules above it, and whether they have changed.
+/// A directory to look at, the rules above it, and whether they have changed.
 type Job = (FilePath, IgnoreRules, bool);
 
 impl PathList {
@@ -124,7 +124,7 @@ fn list(
     }
     let settled_before = now_ns.saturating_sub(i64::try_from(SETTLED.as_nanos()).unwrap_or(i64::MAX));
     let is_old = |stamp: &Stamp| stamp.modified_ns.max(stamp.changed_ns) < settled_before;
-    // Rules that are no regular file may be elsewhere, where no stamp tells their changes.
+    // Rules that are not in a regular file may be elsewhere, where no stamp tells their changes.
     let is_settled = is_old(&stamp) && gitignore.as_ref().map_or(!has_rules, is_old);
     Ok(Known { stamp, gitignore, is_settled, rules, files: own, inner })
 }

@@ -36,7 +36,7 @@ pub(super) fn programs(context: &Context<'_>) -> Result<Counts> {
         Ok(()) => controls(repo, eval::HISTORY)?,
         Err(reason) => skipped(n_fixes(repo)?, &reason),
     };
-    // Each task has left a build of its crates. What is kept are the results.
+    // Each task has left a build of its crates, and only the results are needed.
     let _ = std::fs::remove_dir_all(eval::checks(repo));
     Ok(exercises + fixes)
 }
