@@ -120,6 +120,20 @@ pub(crate) fn rust_flags(target_features: &[String]) -> String {
     target_features.iter().map(|feature| format!(" -Ctarget-feature=+{feature}")).collect()
 }
 
+/// The names of clang, and of Debian's versions without the package that gives it its name.
+const CLANGS: [&str; 3] = ["clang", "clang-19", "clang-14"];
+
+/// Returns a clang that compiles for wasm32, which Apple's does not. `EMEND_CLANG` names another.
+pub(crate) fn find_clang(repo: &Repo) -> Option<String> {
+    let given = std::env::var("EMEND_CLANG").ok();
+    let mut names = given.into_iter().chain(CLANGS.map(str::to_owned));
+    names.find(|name| {
+        let mut probe = command(name, repo.root());
+        probe.args(["--target=wasm32-unknown-unknown", "-x", "c", "-S", "-o", "-", "/dev/null"]);
+        succeeds(&mut probe, Duration::from_secs(20))
+    })
+}
+
 /// Finds a linker for wasm: the one inside the Rust on PATH, or LLVM's.
 fn find_linker(repo: &Repo) -> Option<PathBuf> {
     rust_lld(repo).or_else(|| ["wasm-ld", "wasm-ld-22"].into_iter().find_map(which))

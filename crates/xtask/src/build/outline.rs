@@ -10,12 +10,11 @@ use crate::process::run;
 use crate::progress::say;
 use crate::repo::Repo;
 use crate::settings::Outlines;
-use crate::setup::clang;
-use crate::toolchain::{TARGET, WasmToolchain};
+use crate::toolchain::{TARGET, WasmToolchain, find_clang};
 
 /// Builds all modules and returns them with their languages.
 pub(super) fn build(repo: &Repo, settings: &Outlines) -> Result<Vec<(String, PathBuf)>> {
-    let clang = clang::find(repo).context("no clang here compiles C for wasm32: run `cargo xtask setup`")?;
+    let clang = find_clang(repo).context("no clang here compiles C for wasm32: run `cargo xtask setup`")?;
     let flags = c_flags(repo)?;
     timed("outline", || {
         settings

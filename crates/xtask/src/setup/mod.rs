@@ -5,7 +5,7 @@
 
 mod absurd;
 pub(crate) mod browser;
-pub(crate) mod clang;
+mod clang;
 mod debian;
 mod firefox;
 pub(crate) mod llama;
