@@ -3,6 +3,7 @@
 use emend_llm::Shared;
 use serde_json::json;
 
+#[cfg(not(target_family = "wasm"))]
 use crate::error_code::Code;
 use crate::service::api::{ApiError, ApiResult};
 use crate::service::bodies::{Permission, PermissionList};
