@@ -358,7 +358,7 @@ test("a wrong field of a request or of options is an error that names it, and su
   assert.equal(server.requests.length, 0);
   // A provider has fields of its own.
   (await custom({ engine: {}, game: 1, load() {}, constrainedTools: false, idleTimeoutMs: undefined })()).close();
-  // Fields that are absent, and those of a tool for agents, are no error.
+  // Absent fields, and those of a tool for agents, are accepted.
   const tool = { ...weather, effect: "reads", pathParameters: ["city"], execute: () => 7 };
   await ours.generate({ model: "m", prompt: "x", tools: [tool], topP: undefined, timeout: undefined, retry: {} });
   await ours.complete({ ...hello, tools: [tool], maxTokens: 5, metadata: { a: "b" }, toolChoice: { mode: "auto" } });

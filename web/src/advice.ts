@@ -118,7 +118,7 @@ export function toolMessage(failure: Failure | null): string | null {
   return failure === null ? null : (TOOL_MESSAGES[failure.code] ?? null);
 }
 
-/** Longest wait in seconds that is counted down. Who waits for an hour may have changed the limit meanwhile. */
+/** Longest wait in seconds that is counted down. During a longer wait the user may change the limit. */
 const COUNTED_S_MAX = 120;
 
 /** Returns the explanation of a failure. */

@@ -1,4 +1,4 @@
-/** What the model dialog needs of the settings: the texts of providers, and the checks of what the user has entered. */
+/** The texts of providers in the model dialog, and the checks of the user's entries. */
 import { PROVIDERS, type Provider, type SecondModel, type Settings, serverOf } from "./settings.js";
 
 /** The texts of a provider in the model dialog. */

@@ -151,7 +151,7 @@ const TOOL: Fields = {
   pathParameters: any,
 };
 
-/** What to use in place of fields that other packages have. */
+/** Replacements of fields that other packages have. */
 const INSTEAD = new Map(
   Object.entries({
     system: 'use a message with the role "system"',

@@ -1,4 +1,4 @@
-// What the page offers after a failure: one button that helps.
+// The page offers one button that helps after a failure.
 import assert from "node:assert/strict";
 import { menu, openApp } from "../app.mjs";
 import { startProvider } from "../provider.mjs";

@@ -194,7 +194,7 @@ export const tests = {
       assert.equal(JSON.parse(second.requests[0].body).model, "claude-haiku-4-5");
       assert.equal(second.requests[0].key, "key-2");
 
-      // A refused key is no reason to ask another model.
+      // A refused key does not lead to another model.
       await app.askAndWait("again");
       await app.transcript.getByText("The provider refused the API key.").waitFor();
       assert.equal(second.requests.length, 1);

@@ -278,7 +278,7 @@ export const tests = {
       await page.keyboard.type(" Mine.");
       await until(() => onDisk(server), /Mine\./);
       const text = await onDisk(server);
-      // Lines of others are no news for this user.
+      // The page does not tell this user about lines of others.
       await edit(server, "notes.md", text.replace("It is wet.", "It is deep."));
       await page.locator(".cm-line", { hasText: "It is deep." }).waitFor();
       assert.equal(await app.toast.count(), 0);

@@ -58,7 +58,7 @@ export function compared({ revision: now, steps: nowSteps, reading }: Snapshot, 
     path,
     lines.filter((line) => there.has(line)),
   );
-  // The review shows what the assistant replaced; an undo or a decision of this page is no surprise.
+  // The review shows what the assistant replaced; the user expects the effect of an undo or a decision of this page.
   return (isOwn && !isTyping) || runs ? [] : lost.filter((line) => !isInReview(path, line));
 }
 

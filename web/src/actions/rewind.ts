@@ -38,7 +38,7 @@ export interface Way {
   readonly paths: readonly string[] | null;
 }
 
-/** What becomes of a file. */
+/** The effect on one file. */
 export interface FileEffect {
   readonly path: string;
   /** A remark: that the file is removed, or where the user has to choose. */
@@ -47,7 +47,7 @@ export interface FileEffect {
   readonly lost: readonly string[];
 }
 
-/** What becomes of the files, and what cannot be restored. */
+/** The effect on the files, with those that cannot be restored. */
 export interface Effect {
   readonly files: readonly FileEffect[];
   readonly notes: readonly string[];

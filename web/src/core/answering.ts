@@ -1,4 +1,4 @@
-/** What models that the worker itself asks need of the engine: scripts, and models with a second one. */
+/** The engine as seen by the models that the worker itself asks: scripts, and models with a second one. */
 /** The address of requests to scripts. Nothing is sent there. */
 export const SCRIPT_URL = "script:";
 

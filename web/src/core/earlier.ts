@@ -92,7 +92,7 @@ export async function putBack(agent: Agent, files: readonly PutBack[], earlier: 
   return count;
 }
 
-/** Gives files of a project that went back other texts. They are no steps: undoing the return takes them back. */
+/** Gives files of a project that went back other texts. They do not count as steps: undoing the return takes them back. */
 export async function giveTexts(agent: Agent, files: readonly PutBack[]): Promise<void> {
   for (const { path, text } of files) {
     const now = (await agent.files.read(path).catch(() => null))?.text ?? null;
