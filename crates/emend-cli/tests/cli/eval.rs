@@ -304,7 +304,8 @@ fn the_runs_of_a_page_are_compared_with_their_recordings_and_scored() {
     let options =
         ["eval", "core", "--replay", "runs", "--backend", "browser", "--browser", "browser", "--output", "jsonl"];
     // Plays the page with `play`, which gets the work and a function that posts.
-    let run = |play: &dyn Fn(&Value, &dyn Fn(&str, &Value))| {
+    type Play<'a> = &'a dyn Fn(&Value, &dyn Fn(&str, &Value));
+    let run = |play: Play<'_>| {
         let _ = std::fs::remove_file(project.path("address"));
         std::thread::scope(|scope| {
             let outcome = scope.spawn(|| project.run(&[&options[..], &task[..]].concat()));
