@@ -77,7 +77,7 @@ test("the example of checkpoints keeps the review across a reload and rolls it b
     [
       "1 hunk waits",
       "The colour of the sea.\nThe colour of the sky.\n The color of the sea.\nThe color of the sky.\n The color of the sea.\nThe color of the sky.\n",
-      "2 lines rolled back: The colour of the sea.\nThe colour of the sky.\n\n",
+      "[ 2 ] lines rolled back: The colour of the sea.\nThe colour of the sky.\n\n",
     ].join("\n"),
   );
 });
@@ -326,6 +326,34 @@ const myModel = {
   const more = 'console.log((await agent.run("hi").result).text);\nagent.close();\n';
   const begins = "const agent = await Agent.create({\n  model: {\n    provider: {";
   assert.equal(await runExample(t, begins, undefined, more, first), "Hello!\n");
+});
+
+test("the example of an index searches the files of a directory", async (t) => {
+  const first = `
+import { Agent } from "emend";
+import { directoryHandle } from "./directory-handles.mjs";
+const handle = directoryHandle();
+const writable = await (await handle.getFileHandle("notes.md", { create: true })).createWritable();
+await writable.write(new TextEncoder().encode("The colour of the sky.\\n"));
+await writable.close();
+const storage = { getDirectory: async () => directoryHandle() };
+Object.defineProperty(globalThis, "navigator", { value: { storage }, configurable: true });
+`;
+  const more = 'console.log((await agent.files.grep("colour")).map(({ path }) => path));\nagent.close();\n';
+  const begins = 'import { indexed, opfsIndexStore } from "emend/index";';
+  assert.equal(await runExample(t, begins, undefined, more, first), "[ 'notes.md' ]\n");
+});
+
+test("the example of outlines prints what it says", async (t) => {
+  const stdout = await runExample(t, 'import { outlineOf } from "emend/outline";');
+  assert.equal(stdout, "[ '1 struct Point', '3 impl Point', '4 fn new' ]\n");
+});
+
+test("the example of the outline tool gives the agent the tool", async (t) => {
+  const more = 'console.log((await agent.run("rename Point to Place").result).text);\nagent.close();\n';
+  const begins = 'import { Agent } from "emend";\nimport { outlineTool }';
+  const stdout = await runExample(t, begins, undefined, more);
+  assert.match(stdout, /^Renamed Point to Place/);
 });
 
 test("every example of the README is run", async () => {

@@ -8,8 +8,11 @@ import test from "node:test";
 import { Agent } from "emend";
 import { indexed } from "emend/index";
 import { nodeFs } from "emend/node";
-import { requiredTexts } from "../dist/search-index/required.js";
 import { random as seeded } from "./random.mjs";
+
+// The package does not export it.
+const internal = new URL("dist/search-index/required.js", import.meta.resolve("emend/package.json"));
+const { requiredTexts } = await import(internal.href);
 
 const DAY_MS = 24 * 3_600_000;
 

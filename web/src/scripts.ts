@@ -23,7 +23,7 @@ export async function modelAt(address: string): Promise<ScriptModel> {
   const url = new URL(address, location.href);
   if (url.origin !== location.origin) throw new Error(`${address} is not on the site of this page`);
   const { default: model } = (await import(/* @vite-ignore */ url.href)) as { default?: unknown };
-  if (!isModel(model)) throw new Error(`the default export of ${address} is no model with \`name\` and \`stream\``);
+  if (!isModel(model)) throw new Error(`the default export of ${address} is not a model with \`name\` and \`stream\``);
   return model;
 }
 

@@ -15,7 +15,7 @@ export const tests = {
     const build = join(SUITE, "../reference/build.mjs");
     const made = await promisify(execFile)(process.execPath, [build, installed("."), OUT]).catch((error) => error);
     assert.equal(made.code, undefined, `${made.stdout}${made.stderr}`);
-    assert.match(made.stdout, /: 13 modules, \d{4} names/);
+    assert.match(made.stdout, /: 15 modules, \d{4} names/);
     const page = await readFile(join(OUT, "classes/elements.EmendAgent.html"), "utf8");
     assert.ok(page.includes("Asks the user about a tool call."), "the page of EmendAgent has no text on `approve`");
     const guide = await readFile(join(OUT, "documents/GUIDE.html"), "utf8");

@@ -95,6 +95,7 @@ export const tests = {
       const dialog = page.getByRole("dialog", { name: "Options" });
       await dialog.getByLabel(/^Limit of a task in tokens/).fill("20");
       await dialog.getByRole("button", { name: "Use these options" }).click();
+      await dialog.waitFor({ state: "detached" });
       await app.askAndWait("read it");
       const notice = app.transcript.locator(".entry.notice").last();
       await notice.getByText("The task reached your limit of 20 tokens.").waitFor();

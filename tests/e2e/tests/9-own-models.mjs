@@ -115,6 +115,7 @@ export const tests = {
     assert.equal(await dialog.getByRole("radio", { name: "no stream" }).count(), 0);
     await dialog.getByRole("radio", { name: "House model" }).check();
     await dialog.getByRole("button", { name: "Use this model" }).click();
+    await dialog.waitFor({ state: "detached" });
     await app.askAndWait("shorten the title");
     await app.hunks(1);
     await app.transcript.getByText("Renamed.").waitFor();
@@ -144,7 +145,7 @@ export const tests = {
     await alert.getByText(/^The module must be on the site of this page/).waitFor();
     for (const [address, why] of [
       ["./missing.js", /The module has no model: .*(missing\.js|fetch)/],
-      ["./empty.js", /The module has no model: the default export of \.\/empty\.js is no model/],
+      ["./empty.js", /The module has no model: the default export of \.\/empty\.js is not a model/],
       ["./broken.js", /The module has no model: no weights/],
     ]) {
       await dialog.getByLabel("Address of the module").fill(address);
@@ -279,6 +280,7 @@ export const tests = {
       const dialog = page.getByRole("dialog", { name: "Options" });
       await dialog.getByLabel(/^Limit of a task in minutes/).fill("0.02");
       await dialog.getByRole("button", { name: "Use these options" }).click();
+      await dialog.waitFor({ state: "detached" });
       await app.askAndWait("hello");
       await app.transcript.getByText("The task reached your limit of 1 second.").waitFor();
       await app.transcript.getByText(/^Stopped at the limit of the budget/).waitFor();

@@ -61,7 +61,7 @@ export const tests = {
     await start.goto(url);
     const del = start.getByRole("button", { name: "Delete garden" });
     await del.click();
-    await new App(start).says("Another tab works on this project.");
+    await new App(start).says("This project is open in another tab.");
     await page.close();
     await del.click();
     const question = start.getByRole("dialog", { name: "Delete garden?" });

@@ -187,6 +187,9 @@ async function story({ page, url, browser }, by, shots) {
     await by.activate(page.getByRole("menuitem", { name: "Checkpoints…" }));
     await press(/^Go back to before this task/);
     await press("Go back", true);
+    // The user typed at the end of a line of the assistant.
+    const question = page.getByRole("dialog", { name: "You edited inside this change" });
+    await by.activate(question.getByRole("button", { name: "Go back" }));
     await press("Undo going back to before a task");
     await press(/^Save all 2 changed files/);
     await page.getByRole("button", { name: /everything is saved/ }).waitFor({ timeout: 30_000 });
