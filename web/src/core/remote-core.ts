@@ -317,6 +317,8 @@ export class RemoteCore extends RemoteSessions implements Own {
   async snapshot(scope: Scope, path: string | null): Promise<Snapshot> {
     // The page shows the project from now on, and takes events.
     this.#following ??= this.#follow();
+    // Not newer than the review: otherwise the revision of a step of this page comes after the step, as one of others would.
+    const steps = this.#steps;
     // First: the server finds a change by another program when it reads the file.
     const reading = path === null ? null : await this.#reading(path);
     if (path !== null && reading !== null && "text" in reading) this.#files.add(path);
@@ -338,7 +340,7 @@ export class RemoteCore extends RemoteSessions implements Own {
       unsaved: review.unsaved,
       reading,
       lease,
-      steps: this.#steps,
+      steps,
     };
   }
 
