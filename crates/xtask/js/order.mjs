@@ -80,26 +80,46 @@ function signatures(functions) {
   return minima;
 }
 
+/**
+ * Returns for each hash function and minimum the functions that have it, so that only these are counted: a comparison of each
+ * function with each other took two minutes for the largest module.
+ */
+function sharing(minima, count) {
+  const found = Array.from({ length: HASHES }, () => new Map());
+  for (let index = 0; index < count; index += 1) {
+    for (let which = 0; which < HASHES; which += 1) {
+      const minimum = minima[index * HASHES + which];
+      const others = found[which].get(minimum);
+      if (others) others.push(index);
+      else found[which].set(minimum, [index]);
+    }
+  }
+  return found;
+}
+
 /** Returns the numbers of the functions in their new order. */
 function ordered(functions) {
   const minima = signatures(functions);
-  const left = functions.map((_, index) => index);
-  const order = left.splice(0, 1);
-  while (left.length > 0) {
-    const last = order[order.length - 1];
-    const length = functions[last].length;
-    let [best, bestScore] = [0, Number.NEGATIVE_INFINITY];
-    for (let place = 0; place < left.length; place += 1) {
-      const index = left[place];
-      let equal = 0;
-      for (let which = 0; which < HASHES; which += 1) {
-        if (minima[last * HASHES + which] === minima[index * HASHES + which]) equal += 1;
-      }
-      const difference = Math.abs(functions[index].length - length) / (functions[index].length + length);
-      const score = equal / HASHES - WEIGHT_OF_LENGTH * difference;
-      if (score > bestScore) [best, bestScore] = [place, score];
+  const shared = sharing(minima, functions.length);
+  const isLeft = new Uint8Array(functions.length).fill(1);
+  const equal = new Uint16Array(functions.length);
+  const order = [];
+  for (let last = 0; last >= 0; ) {
+    order.push(last);
+    isLeft[last] = 0;
+    equal.fill(0);
+    for (let which = 0; which < HASHES; which += 1) {
+      for (const index of shared[which].get(minima[last * HASHES + which])) equal[index] += 1;
     }
-    order.push(...left.splice(best, 1));
+    const length = functions[last].length;
+    let [best, bestScore] = [-1, Number.NEGATIVE_INFINITY];
+    for (let index = 0; index < functions.length; index += 1) {
+      if (isLeft[index] === 0) continue;
+      const difference = Math.abs(functions[index].length - length) / (functions[index].length + length);
+      const score = equal[index] / HASHES - WEIGHT_OF_LENGTH * difference;
+      if (score > bestScore) [best, bestScore] = [index, score];
+    }
+    last = best;
   }
   return order;
 }
