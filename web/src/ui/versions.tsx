@@ -37,7 +37,8 @@ export function VersionsView({ path }: { path: string }) {
   }, [path, review.value, steps.value, unsaved.value]);
   const close = (): void => {
     versionsOf.value = null;
-    requestAnimationFrame(() => editor.focus());
+    // The text is shown in a microtask that is queued already. A frame later, a key that follows at once would be lost.
+    queueMicrotask(() => editor.focus());
   };
   if (versions.value === null) {
     return (
