@@ -1,4 +1,7 @@
-/** Creates, renames and deletes files, as steps that can be undone. The disk follows with the next save, a server's at once. */
+/**
+ * Creates, renames and deletes files, as steps that can be undone. The disk follows with the next save, a server's at once. The
+ * code is loaded with the first use.
+ */
 import { plural } from "../hunk-text.js";
 import { lateFocus } from "../late-focus.js";
 import {
@@ -108,14 +111,4 @@ async function confirmDeletion(path: string, count: number): Promise<boolean> {
     choices: [{ name: "delete", label: "Delete", danger: true }],
   });
   return answer === "delete";
-}
-
-/** Lists further files of a server. */
-export async function listMore(): Promise<void> {
-  try {
-    await currentEngine().listMore();
-    await refresh();
-  } catch (error) {
-    showError(error);
-  }
 }

@@ -2,13 +2,14 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { openFile } from "../actions/edit.js";
-import { deleteFile, listMore } from "../actions/files.js";
+import { refresh } from "../actions/refresh.js";
 import { plural, signed } from "../hunk-text.js";
 import { keyName } from "../keys.js";
 import { memo } from "../memo.js";
 import { reveal } from "../reveal.js";
 import {
   closedFolders,
+  currentEngine,
   dialog,
   files,
   filesShown,
@@ -16,6 +17,7 @@ import {
   opening,
   openPath,
   project,
+  showError,
   totals,
   unsaved,
   view,
@@ -23,6 +25,19 @@ import {
 import { type TreeRow, treeRows } from "../tree.js";
 import { Icon } from "./icons.js";
 import { ToolButton } from "./top-bar.js";
+
+/** Deletes a file or a folder. The code is loaded with the first deletion. */
+function deleteFile(path: string): void {
+  import("../actions/files.js").then((code) => code.deleteFile(path)).catch(showError);
+}
+
+/** Lists further files of a server. */
+function listMore(): void {
+  currentEngine()
+    .listMore()
+    .then(() => refresh())
+    .catch(showError);
+}
 
 export function FilesPane() {
   return (
@@ -51,7 +66,7 @@ export function FilesPane() {
       </div>
       <Tree />
       {moreFiles.value && (
-        <button class="button small more-files" type="button" onClick={() => void listMore()}>
+        <button class="button small more-files" type="button" onClick={listMore}>
           Show more files
         </button>
       )}
@@ -185,7 +200,7 @@ function Tree() {
         dialog.value = { kind: "rename", path: row.path };
         break;
       case "Delete":
-        void deleteFile(row.path);
+        deleteFile(row.path);
         break;
       default:
         return;
@@ -285,7 +300,7 @@ function RowActions({ row }: { row: TreeRow }) {
         tabIndex={-1}
         aria-label={`Delete ${name}`}
         title="Delete (Del)"
-        onClick={act(() => void deleteFile(row.path))}
+        onClick={act(() => deleteFile(row.path))}
       >
         <Icon name="trash" size={13} />
       </button>
