@@ -65,11 +65,13 @@ export const tests = {
     await page.close();
     await del.click();
     const question = start.getByRole("dialog", { name: "Delete garden?" });
+    await start.getByRole("button", { name: "Continue garden" }).first().waitFor();
     await question.getByRole("button", { name: "Cancel" }).click();
     await start.getByRole("button", { name: "Open garden" }).waitFor();
     await del.click();
     await question.getByRole("button", { name: "Delete" }).click();
     await start.getByRole("button", { name: "Open garden" }).waitFor({ state: "detached" });
+    assert.equal(await start.getByRole("button", { name: "Continue garden" }).count(), 0);
     const left = await start.evaluate(async () => {
       const root = await navigator.storage.getDirectory();
       const names = [];

@@ -4,7 +4,7 @@ import { type ProjectInfo, shared } from "../engine.js";
 import { writeBack } from "../folder.js";
 import { browserFolder, deleteBrowserProject, keepFolder, keptFolder } from "../kept-folders.js";
 import { openProjects } from "../locks.js";
-import { choose, currentEngine, editor, inBrowser, notify, project, showError, unsaved } from "../store.js";
+import { choose, currentEngine, editor, inBrowser, kept, notify, project, showError, unsaved } from "../store.js";
 import { settleForSaving } from "./kept.js";
 import { draftsId, listProjects, OPEN_ELSEWHERE } from "./project.js";
 import { refresh } from "./refresh.js";
@@ -66,11 +66,23 @@ export async function deleteInBrowser(name: string): Promise<void> {
   const answer = await choose({
     title: `Delete ${name}?`,
     message:
-      "Its files are removed from this browser for good. “Download everything as a zip” of the open project keeps a copy.",
+      "Its files, its conversation and its review are removed from this browser for good. “Download everything as a zip” of the open project keeps a copy of the files.",
     choices: [{ name: "delete", label: "Delete", danger: true }],
   });
   if (answer !== "delete" || (await isFolderOpen(name))) return;
-  await deleteBrowserProject(name).catch(showError);
+  try {
+    const folder = await browserFolder(name);
+    const records: string[] = [];
+    for (const { id } of kept.value) if (await (await keptFolder(id))?.isSameEntry(folder)) records.push(id);
+    await deleteBrowserProject(name);
+    // Without its files a project cannot be continued.
+    for (const id of records) {
+      await shared.forget(id);
+      drafts.forget(id);
+    }
+  } catch (error) {
+    showError(error);
+  }
   await listProjects();
 }
 
