@@ -81,6 +81,20 @@ export const tests = {
     assert.deepEqual(left, []);
   },
 
+  async "a project in the browser is deleted after it was left"({ page, url }) {
+    await page.goto(url);
+    await page.getByRole("button", { name: /^New project/ }).click();
+    const dialog = page.getByRole("dialog", { name: "New project in this browser" });
+    await dialog.getByLabel("Name of the project").fill("garden");
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await page.locator(".project-name", { hasText: "garden" }).waitFor();
+    await menu(page, "Back to the start");
+    await page.getByRole("button", { name: "Delete garden" }).click();
+    await page.getByRole("dialog", { name: "Delete garden?" }).getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("button", { name: "Open garden" }).waitFor({ state: "detached" });
+    assert.equal(await page.getByRole("button", { name: "Continue garden" }).count(), 0);
+  },
+
   async "an archive opens without its outer folder, and everything downloads as one"({ page, url }) {
     const app = await openApp(page, url);
     const archive = zipOf({ "demo/a.txt": "old text\n", "demo/sub/b.txt": "b\n", "demo/node_modules/x.js": "x" });

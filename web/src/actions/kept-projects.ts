@@ -4,7 +4,18 @@ import { type ProjectInfo, shared } from "../engine.js";
 import { writeBack } from "../folder.js";
 import { browserFolder, deleteBrowserProject, keepFolder, keptFolder } from "../kept-folders.js";
 import { openProjects } from "../locks.js";
-import { choose, currentEngine, editor, inBrowser, kept, notify, project, showError, unsaved } from "../store.js";
+import {
+  choose,
+  currentEngine,
+  editor,
+  hasProject,
+  inBrowser,
+  kept,
+  notify,
+  project,
+  showError,
+  unsaved,
+} from "../store.js";
 import { settleForSaving } from "./kept.js";
 import { draftsId, listProjects, OPEN_ELSEWHERE } from "./project.js";
 import { refresh } from "./refresh.js";
@@ -89,7 +100,7 @@ export async function deleteInBrowser(name: string): Promise<void> {
 /** Whether this tab or another one works in a folder of the browser's storage. Then says so. */
 async function isFolderOpen(name: string): Promise<boolean> {
   const folder = await browserFolder(name);
-  if (await project.value?.directory?.isSameEntry(folder)) {
+  if (hasProject.value && (await project.value.directory?.isSameEntry(folder))) {
     notify("This project is open. Open another one first.");
     return true;
   }
