@@ -157,7 +157,7 @@ test("a call that is given up keeps no process alive", { timeout: 60_000 }, asyn
   }
 });
 
-test("0 and Infinity are no limit, and other values are errors", async (t) => {
+test("0 and Infinity mean that a call has no limit, and other values are errors", async (t) => {
   for (const timeoutMs of [0, Infinity, 2 ** 40]) {
     const agent = await create(t, mapped(SHOP, { timeoutMs, read: () => never }));
     const pending = agent.files.read("notes.md").catch((error) => error);

@@ -1,4 +1,5 @@
-// Sessions: profiles, custom tools, steering, changed settings, event feeds, and saved, resumed and forked sessions.
+// Sessions: profiles, custom tools, steering, changed settings, event feeds, and saved, resumed and forked sessions. The file has
+// more than 600 lines, because all its tests use the scripted agent of `create`.
 
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";

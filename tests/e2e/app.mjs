@@ -1,4 +1,5 @@
 // The page as tests use it: the actions of a user, and the visible state.
+import { startProvider } from "./provider.mjs";
 
 /** Opens the page, opens the sample project from the start view, and waits until the page shows it. */
 export async function openApp(page, url) {
@@ -63,6 +64,16 @@ export class App {
   async finished(timeout) {
     await this.page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached", timeout });
     await this.transcript.locator(".entry.user ~ .entry.end").last().waitFor();
+  }
+
+  /** Reloads the page without the browser's question, and waits for the project. */
+  async reload() {
+    const accept = (dialog) => void dialog.accept();
+    this.page.on("dialog", accept);
+    await this.page.reload();
+    await this.page.locator(".tree-row").first().waitFor();
+    await this.editor.waitFor();
+    this.page.off("dialog", accept);
   }
 
   async askAndWait(text) {
@@ -154,5 +165,17 @@ export class App {
       for (const name of names.slice(0, -1)) folder = await folder.getDirectoryHandle(name);
       return (await (await folder.getFileHandle(names.at(-1))).getFile()).text();
     }, path);
+  }
+}
+
+/** Opens the page with a provider that gives `replies` in turn. */
+export async function withProvider(page, url, replies, work) {
+  const provider = await startProvider("right", replies);
+  try {
+    const app = await openApp(page, url);
+    await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
+    await work(app, provider);
+  } finally {
+    await provider.close();
   }
 }

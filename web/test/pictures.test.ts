@@ -39,7 +39,7 @@ test("a picture is scaled down in proportion, and never up", () => {
   assert.deepEqual(fitted(9_000, 1, 300), [300, 1]);
 });
 
-test("pictures are no part of the text of a message", () => {
+test("the text of a message leaves its pictures out", () => {
   const added = [picture("a"), { kind: "selection", id: 1, path: "a.md", from: 1, to: 1, text: "x" }] as const;
   assert.equal(composed("Why?", added), "Why?\n\nIn a.md, line 1:\n```\nx\n```");
   assert.deepEqual(picturesIn(added), [picture("a")]);

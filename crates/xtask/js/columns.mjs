@@ -3,6 +3,7 @@
 //
 // A place is four numbers of 32 bits: address and length of the file's name, line, column.
 import { readFileSync, writeFileSync } from "node:fs";
+import { readNumber } from "./leb128.mjs";
 
 const DATA = 11;
 const [LINE_MAX, COLUMN_MAX, NAME_MAX] = [100_000, 1_000, 300];
@@ -28,28 +29,18 @@ function isPlace(at) {
   return /^[\w/.+-]+\.rs$/.test(module.toString("latin1", begin, begin + length));
 }
 
-/** Reads a number in LEB128; returns it and the position behind it. */
-function number(at) {
-  let [value, scale] = [0, 1];
-  for (; ; scale *= 128) {
-    const byte = module[at++];
-    value += (byte & 127) * scale;
-    if (byte < 128) return [value, at];
-  }
-}
-
 /** Returns the segments of data with their places in the file and their addresses in memory. */
 function read() {
   const segments = [];
   for (let at = 8; at < module.length; ) {
-    const [size, start] = number(at + 1);
+    const [size, start] = readNumber(module, at + 1);
     if (module[at] === DATA) {
-      let [count, next] = number(start);
+      let [count, next] = readNumber(module, start);
       for (; count > 0; count -= 1) {
         // An active segment of memory 0: `i32.const address`, `end`.
         if (module[next] !== 0 || module[next + 1] !== 0x41) throw new Error("a segment has no constant address");
-        const [address, end] = number(next + 2);
-        const [length, content] = number(end + 1);
+        const [address, end] = readNumber(module, next + 2);
+        const [length, content] = readNumber(module, end + 1);
         segments.push({ start: content, length, address });
         next = content + length;
       }

@@ -4,6 +4,7 @@
 // Similarity is the share of equal minima of 256 hash functions over all runs of four bytes. From the first function on, the next one
 // is the most similar one that is left; similar lengths count, too. The result depends on the bytes of the module alone.
 import { readFileSync, writeFileSync } from "node:fs";
+import { readNumber } from "./leb128.mjs";
 
 const HASHES = 256;
 const RUN = 4;
@@ -15,28 +16,18 @@ const module = readFileSync(file);
 const { functions, importCount, sections } = read();
 writeFileSync(file, Buffer.concat([module.subarray(0, 8), ...sections, nameSection(ordered(functions))]));
 
-/** Reads a number in LEB128; returns it and the position behind it. */
-function number(at) {
-  let [value, scale] = [0, 1];
-  for (; ; scale *= 128) {
-    const byte = module[at++];
-    value += (byte & 127) * scale;
-    if (byte < 128) return [value, at];
-  }
-}
-
 /** Returns the code of each function, the number of imported functions, and all sections other than custom ones. */
 function read() {
   const functions = [];
   const sections = [];
   let importCount = 0;
   for (let at = 8; at < module.length; ) {
-    const [size, start] = number(at + 1);
+    const [size, start] = readNumber(module, at + 1);
     if (module[at] === IMPORTS) importCount = functionImports(start);
     if (module[at] === CODE) {
-      let [count, next] = number(start);
+      let [count, next] = readNumber(module, start);
       for (; count > 0; count -= 1) {
-        const [length, body] = number(next);
+        const [length, body] = readNumber(module, next);
         next = body + length;
         functions.push(module.subarray(body, next));
       }
@@ -49,15 +40,15 @@ function read() {
 
 /** Returns the number of imports. wasm-bindgen makes modules that import nothing but functions. */
 function functionImports(start) {
-  let [count, at] = number(start);
+  let [count, at] = readNumber(module, start);
   const total = count;
   for (; count > 0; count -= 1) {
     for (let text = 0; text < 2; text += 1) {
-      const [length, next] = number(at);
+      const [length, next] = readNumber(module, at);
       at = next + length;
     }
     if (module[at] !== 0) throw new Error("the module imports something other than a function");
-    at = number(at + 1)[1];
+    at = readNumber(module, at + 1)[1];
   }
   return total;
 }

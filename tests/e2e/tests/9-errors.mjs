@@ -1,19 +1,7 @@
 // The page offers one button that helps after a failure.
 import assert from "node:assert/strict";
-import { menu, openApp } from "../app.mjs";
-import { startProvider } from "../provider.mjs";
+import { menu, withProvider } from "../app.mjs";
 import { joinServer, withServer } from "../service.mjs";
-
-async function withModel(page, url, replies, work) {
-  const provider = await startProvider("key", replies);
-  try {
-    const app = await openApp(page, url);
-    await app.chooseModel({ apiKey: "key", baseUrl: provider.url });
-    await work(app, provider);
-  } finally {
-    await provider.close();
-  }
-}
 
 /** Returns the texts of the user's messages in a request. */
 function saidBy(request) {
@@ -29,7 +17,7 @@ const OVERLOADED = { status: 529, type: "overloaded_error", message: "busy" };
 
 export const tests = {
   async "Try again goes on without sending the message again, and leaves the message box as it is"({ page, url }) {
-    await withModel(page, url, [OVERLOADED, OVERLOADED, OVERLOADED, "Here it is."], async (app, provider) => {
+    await withProvider(page, url, [OVERLOADED, OVERLOADED, OVERLOADED, "Here it is."], async (app, provider) => {
       await app.ask("change the title");
       await app.finished(40_000);
       await app.input.fill("half a thought");
@@ -46,20 +34,25 @@ export const tests = {
 
   async "a run that broke off in the middle goes on where it stopped"({ page, url }) {
     const read = { name: "Read", input: { file_path: "README.md" } };
-    await withModel(page, url, [read, OVERLOADED, OVERLOADED, OVERLOADED, "I have read it."], async (app, provider) => {
-      await app.ask("read the title");
-      await app.finished(40_000);
-      await app.transcript.getByRole("button", { name: "Try again" }).click();
-      await app.transcript.getByText("I have read it.").waitFor();
-      const last = JSON.parse(provider.requests.at(-1).body).messages;
-      assert.ok(JSON.stringify(last).includes("tool_result"), "the call before is lost");
-      assert.equal(count(saidBy(provider.requests.at(-1)), "read the title"), 1);
-    });
+    await withProvider(
+      page,
+      url,
+      [read, OVERLOADED, OVERLOADED, OVERLOADED, "I have read it."],
+      async (app, provider) => {
+        await app.ask("read the title");
+        await app.finished(40_000);
+        await app.transcript.getByRole("button", { name: "Try again" }).click();
+        await app.transcript.getByText("I have read it.").waitFor();
+        const last = JSON.parse(provider.requests.at(-1).body).messages;
+        assert.ok(JSON.stringify(last).includes("tool_result"), "the call before is lost");
+        assert.equal(count(saidBy(provider.requests.at(-1)), "read the title"), 1);
+      },
+    );
   },
 
   async "a wait that the provider asks for is counted down before the button can be used"({ page, url }) {
     const slow = { status: 429, type: "rate_limit_error", message: "slow down", headers: { "retry-after": "70" } };
-    await withModel(page, url, [slow, "Now."], async (app, provider) => {
+    await withProvider(page, url, [slow, "Now."], async (app, provider) => {
       await app.askAndWait("hello");
       const button = app.transcript.getByRole("button", { name: "Try again" });
       await button.getByText(/in \d\d s/).waitFor();
@@ -74,7 +67,7 @@ export const tests = {
 
   async "a repeated attempt counts down, and its notice goes with the answer"({ page, url }) {
     const soon = { status: 429, type: "rate_limit_error", message: "slow down", headers: { "retry-after": "3" } };
-    await withModel(page, url, [soon, "Now."], async (app) => {
+    await withProvider(page, url, [soon, "Now."], async (app) => {
       await app.ask("hello");
       await app.transcript.getByText(/Trying again in [23] s/).waitFor();
       await app.transcript.getByText(/Trying again in 1 s/).waitFor();
@@ -90,7 +83,7 @@ export const tests = {
   }) {
     const read = { name: "Read", input: { file_path: "README.md" } };
     const long = { status: 400, type: "invalid_request_error", message: "prompt is too long: 9 tokens > 8 maximum" };
-    await withModel(page, url, [read, "Done now.", long, "Short again."], async (app) => {
+    await withProvider(page, url, [read, "Done now.", long, "Short again."], async (app) => {
       await menu(page, "Options");
       const dialog = page.getByRole("dialog", { name: "Options" });
       await dialog.getByLabel(/^Limit of a task in tokens/).fill("20");

@@ -91,15 +91,6 @@ function sentPictures({ requests }) {
     .flatMap(({ type, source }) => (type === "image" ? [source] : []));
 }
 
-async function reload(page, app) {
-  const accept = (dialog) => void dialog.accept();
-  page.on("dialog", accept);
-  await page.reload();
-  await page.locator(".tree-row").first().waitFor();
-  await app.editor.waitFor();
-  page.off("dialog", accept);
-}
-
 /** Chooses files in the dialog of the browser. */
 async function pick(page, files) {
   const [chooser] = await Promise.all([
@@ -168,7 +159,7 @@ export const tests = {
     });
   },
 
-  async "files that are no picture are refused with a reason, whatever their name is"(context) {
+  async "files other than pictures are refused with a reason, whatever their name is"(context) {
     const { page } = context;
     await withProvider([], context, async (app) => {
       await give(app, "drop", [file("notes.png", Buffer.from("only text")), file("real.png", SMALL)]);
@@ -243,7 +234,7 @@ export const tests = {
       await chips(page).first().waitFor();
       await app.input.fill("unsent");
       await page.waitForTimeout(400);
-      await reload(page, app);
+      await app.reload();
       held.release();
       await page.getByRole("img", { name: "draft.png" }).waitFor();
       assert.equal(await app.input.inputValue(), "unsent");
@@ -285,7 +276,7 @@ export const tests = {
       );
       await app.transcript.getByRole("img", { name: "later.png" }).waitFor();
       await page.waitForTimeout(300);
-      await reload(page, app);
+      await app.reload();
       await app.transcript.getByRole("img", { name: "later.png" }).waitFor();
       assert.equal(await app.transcript.locator(".notice.error").count(), 0);
     });
@@ -324,7 +315,7 @@ export const tests = {
       await app.finished();
       assert.equal(sentPictures(provider).length, 1);
       await page.waitForTimeout(300);
-      await reload(page, app);
+      await app.reload();
       await app.transcript.getByRole("img", { name: "again.png" }).waitFor();
     });
   },

@@ -8,16 +8,6 @@ const FILES = {
   "b/c.txt": "foo\r\nmore\r\n",
 };
 
-/** Reloads the page without the browser's question. */
-async function reload(page, app) {
-  const accept = (dialog) => void dialog.accept();
-  page.on("dialog", accept);
-  await page.reload();
-  await page.locator(".tree-row").first().waitFor();
-  await app.editor.waitFor();
-  page.off("dialog", accept);
-}
-
 const reviewed = async (app, page) => {
   await app.showReview();
   await app.cards.first().waitFor();
@@ -47,7 +37,7 @@ export const tests = {
     await app.hunks(1);
     const before = { cards: await reviewed(app, page), text: await app.text(), chat: await said(app) };
     await page.waitForTimeout(300);
-    await reload(page, app);
+    await app.reload();
     await app.row("a.txt").waitFor();
     await app.hunks(1);
     assert.deepEqual({ cards: await reviewed(app, page), text: await app.text(), chat: await said(app) }, before);
@@ -66,7 +56,7 @@ export const tests = {
     await page.keyboard.press("Control+s");
     await app.says("Saved a.txt.");
     assert.equal(await saved("a.txt"), FILES["a.txt"].replace("foo", "bar"));
-    await reload(page, app);
+    await app.reload();
     await app.hunks(2);
     await page.getByRole("button", { name: /everything is saved/ }).waitFor();
   },
@@ -84,7 +74,7 @@ export const tests = {
       await app.askAndWait("shorten the title");
       await app.hunks(1);
       await page.waitForTimeout(300);
-      await reload(page, app);
+      await app.reload();
       await app.hunks(1);
       await app.transcript.getByText("The title is short now.").waitFor();
       assert.equal(provider.requests.length, 3, "the reload sent requests");
@@ -112,7 +102,7 @@ export const tests = {
     await app.ask("rename loanDays to seasonDays");
     await page.locator(".entry.call.ok .tool-name", { hasText: "edit_file" }).first().waitFor();
     await page.waitForTimeout(200);
-    await reload(page, app);
+    await app.reload();
     await app.transcript.getByText("rename loanDays to seasonDays").first().waitFor();
     assert.match(await app.changes(), /[1-4] changes? in/);
     assert.equal(await page.getByRole("button", { name: "Stop" }).count(), 0);

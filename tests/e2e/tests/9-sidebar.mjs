@@ -1,7 +1,7 @@
 // The assistant's pane: Markdown, groups of calls, conversations, and the time of a slow provider.
 import assert from "node:assert/strict";
-import { openApp } from "../app.mjs";
-import { heldReply, startProvider } from "../provider.mjs";
+import { openApp, withProvider } from "../app.mjs";
+import { heldReply } from "../provider.mjs";
 
 const ANSWER = `# Plan
 
@@ -28,18 +28,6 @@ const a = 1;
 `;
 
 const read = (offset) => ({ name: "Read", input: { file_path: "README.md", offset, limit: 1 } });
-
-/** Opens the page with a provider that gives `replies` in turn. */
-async function withProvider(page, url, replies, work) {
-  const provider = await startProvider("right", replies);
-  try {
-    const app = await openApp(page, url);
-    await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
-    await work(app, provider);
-  } finally {
-    await provider.close();
-  }
-}
 
 export const tests = {
   async "a conversation that is scrolled up stays there and leads back to its end"({ page, url }) {

@@ -1,20 +1,8 @@
 // Smaller bugs that were found when the page was tried (L1, L3, L4, L5, L6, L9 of the trial).
 import assert from "node:assert/strict";
-import { openApp } from "../app.mjs";
-import { startProvider } from "../provider.mjs";
+import { openApp, withProvider } from "../app.mjs";
 
 const textFile = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
-
-async function withReplies(page, url, replies, work) {
-  const provider = await startProvider("key", replies);
-  try {
-    const app = await openApp(page, url);
-    await app.chooseModel({ apiKey: "key", baseUrl: provider.url });
-    await work(app, provider);
-  } finally {
-    await provider.close();
-  }
-}
 
 export const tests = {
   async "the offline model says in one sentence what it cannot do here"({ page, url }) {
@@ -28,7 +16,7 @@ export const tests = {
   async "numbers of lines have separators at each place"({ page, url }) {
     const many = Array.from({ length: 1_999 }, (_, at) => `line ${at}\n`).join("");
     const write = { name: "Write", input: { file_path: "many.txt", content: many } };
-    await withReplies(page, url, [write, "Done."], async (app) => {
+    await withProvider(page, url, [write, "Done."], async (app) => {
       await app.askAndWait("write it");
       await app.openFile("many.txt");
       await app.hunks(1);
@@ -42,7 +30,7 @@ export const tests = {
 
   async "a failed call shows its error once, and the end of the task says that it failed"({ page, url }) {
     const read = { name: "Read", input: { file_path: "missing.txt" } };
-    await withReplies(page, url, [read, "It is not there."], async (app) => {
+    await withProvider(page, url, [read, "It is not there."], async (app) => {
       await app.askAndWait("read it");
       const row = app.transcript.locator(".entry.call").first();
       await row.locator("summary").click();
@@ -53,7 +41,7 @@ export const tests = {
 
   async "several attempts leave one notice at most"({ page, url }) {
     const busy = { status: 529, type: "overloaded_error", message: "busy" };
-    await withReplies(page, url, [busy, busy, "At last."], async (app) => {
+    await withProvider(page, url, [busy, busy, "At last."], async (app) => {
       await app.ask("hello");
       let most = 0;
       while ((await app.transcript.getByText("At last.").count()) === 0) {

@@ -1,23 +1,11 @@
 // The words of the page: what it says about silent servers, wrong addresses, and files that were only read.
 import assert from "node:assert/strict";
-import { openApp } from "../app.mjs";
-import { heldReply, startProvider } from "../provider.mjs";
-
-/** Opens the sample with a model whose replies are given. */
-async function withReplies(page, url, replies, test) {
-  const provider = await startProvider("right", replies);
-  try {
-    const app = await openApp(page, url);
-    await app.chooseModel({ apiKey: "right", baseUrl: provider.url });
-    await test(app, provider);
-  } finally {
-    await provider.close();
-  }
-}
+import { openApp, withProvider } from "../app.mjs";
+import { heldReply } from "../provider.mjs";
 
 export const tests = {
   async "a server that is silent after its first words is said to be, with all of the time in view"({ page, url }) {
-    await withReplies(page, url, [{ stalls: "Hello " }], async (app, provider) => {
+    await withProvider(page, url, [{ stalls: "Hello " }], async (app, provider) => {
       await page.clock.install();
       await app.ask("begin");
       await app.transcript.getByText("Hello").waitFor();
@@ -38,7 +26,7 @@ export const tests = {
   },
 
   async "an address of a web site is named as such, and codes stand in the details"({ page, url }) {
-    await withReplies(page, url, [{ html: "<!doctype html><h1>Welcome</h1>" }], async (app) => {
+    await withProvider(page, url, [{ html: "<!doctype html><h1>Welcome</h1>" }], async (app) => {
       await app.askAndWait("hello");
       const notice = app.transcript.locator(".notice");
       await notice.getByText("The address answers with a web page, not as a model.").waitFor();
@@ -59,7 +47,7 @@ export const tests = {
       input: { file_path: "README.md", old_string: "# Seed library", new_string: "# Seeds" },
     });
     const read = { name: "Read", input: { file_path: "README.md" } };
-    await withReplies(page, url, [read, "It has a title.", read, held.promise], async (app) => {
+    await withProvider(page, url, [read, "It has a title.", read, held.promise], async (app) => {
       await app.askAndWait("what is in it?");
       await app.transcript.getByText("The assistant read README.md.").waitFor();
       assert.equal(await app.transcript.getByText("worked on").count(), 0);
@@ -94,7 +82,7 @@ export const tests = {
   },
 
   async "a lost connection offers to try again, and a conversation that is too long another one"({ page, url }) {
-    await withReplies(page, url, ["Here I am.", "New and short."], async (app) => {
+    await withProvider(page, url, ["Here I am.", "New and short."], async (app) => {
       const notice = app.transcript.locator(".notice").last();
       await page.context().route("http://127.0.0.1:*/v1/messages", (route) => route.abort());
       await app.ask("hello");
