@@ -4,16 +4,11 @@
  * Most edits of the user are on other lines than the assistant's, and stay. A line that is half the assistant's and half the
  * user's is a place: the user chooses what becomes of it, and no word of the assistant stays unasked.
  */
-import { type Change, changes, linesOf } from "./core/rebase.js";
+import { changes, linesOf } from "./core/rebase.js";
 import type { PastFile } from "./engine.js";
-import { type KeptHunk, type Outcome, ownLines, rebased, replaceLines } from "./kept.js";
-
-/** The lines of a place: as the assistant left them, as the user left them, and as they were before. */
-interface Conflict {
-  readonly theirs: readonly string[];
-  readonly mine: readonly string[];
-  readonly old: readonly string[];
-}
+import { type KeptHunk, type Outcome, replaceLines } from "./kept.js";
+import { ownLines, rebased } from "./kept-texts.js";
+import { applied, type Conflict, merged } from "./merged-lines.js";
 
 const OUTCOMES: readonly Outcome[] = ["keep", "mine", "old", "drop"];
 
@@ -58,66 +53,11 @@ function moved(before: string | null, own: PastFile["own"], outcome: Outcome): s
   for (const [base, edited] of own) {
     isGone = edited === null;
     if (edited === null) text = "";
-    else text = text === "" && base === null ? edited : merged(base ?? "", edited, text, outcome);
+    else
+      text =
+        text === "" && base === null ? edited : merged(base ?? "", edited, text, (place) => settled(place, outcome));
   }
   return isGone ? null : text;
-}
-
-/** Returns `current` with the changes from `base` to `text`, and `outcome` where both differ from `base`. */
-function merged(base: string, text: string, current: string, outcome: Outcome): string {
-  if (base === current) return text;
-  const [old, mine, theirs] = [base, text, current].map(linesOf) as [string[], string[], string[]];
-  const [ours, others] = [changes(old, mine), changes(old, theirs)];
-  const result: string[] = [];
-  let at = 0;
-  while (ours.length + others.length > 0) {
-    const [own, other, from, to] = cluster(ours, others);
-    result.push(...old.slice(at, from));
-    const [lines, before] = [applied(old, own, from, to), applied(old, other, from, to)];
-    if (other.length === 0) result.push(...lines);
-    else if (own.length === 0 || lines.join("") === before.join("")) result.push(...before);
-    // Lines that the user only added, or took away altogether, have no words of the assistant.
-    else if (own.every((change) => change.from === change.to))
-      result.push(...before, ...own.flatMap((each) => each.lines));
-    else if (lines.length > 0)
-      result.push(...settled({ theirs: old.slice(from, to), mine: lines, old: before }, outcome));
-    at = to;
-  }
-  return [...result, ...old.slice(at)].join("");
-}
-
-/** Takes the first changes that overlap each other out of both lists. Returns them with their range. */
-function cluster(ours: Change[], others: Change[]): [own: Change[], other: Change[], from: number, to: number] {
-  const [own, other]: [Change[], Change[]] = [[], []];
-  let [from, to] = [0, -1];
-  const overlaps = (change: Change | undefined): boolean =>
-    change !== undefined &&
-    (to < 0 || (change.from < to && from < change.to) || (change.from < to && change.from > from));
-  for (;;) {
-    const isOurs = comesFirst(ours[0], others[0]);
-    const list = isOurs ? ours : others;
-    const next = list[0];
-    if (!next || !overlaps(next)) return [own, other, from, Math.max(from, to)];
-    list.shift();
-    (isOurs ? own : other).push(next);
-    if (to < 0) from = next.from;
-    to = Math.max(to, next.to);
-  }
-}
-
-function comesFirst(a: Change | undefined, b: Change | undefined): boolean {
-  if (!a || !b) return a !== undefined;
-  return a.from < b.from || (a.from === b.from && a.to <= b.to);
-}
-
-function applied(old: readonly string[], list: readonly Change[], from: number, to: number): string[] {
-  const result: string[] = [];
-  let at = from;
-  for (const change of list) {
-    result.push(...old.slice(at, change.from), ...change.lines);
-    at = change.to;
-  }
-  return [...result, ...old.slice(at, to)];
 }
 
 function settled({ theirs, mine, old }: Conflict, outcome: Outcome): readonly string[] {

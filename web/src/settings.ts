@@ -131,12 +131,12 @@ export function saveOptions(options: Options): void {
   writeItem(OPTIONS_KEY, JSON.stringify(options));
 }
 
-/** Returns the title of the saved provider whose key was not saved, so that it cannot be used; null otherwise. */
-export function forgottenProvider(): string | null {
+/** Returns the saved provider whose key was not saved, so that it cannot be used; null otherwise. */
+export function forgottenProvider(): Provider | null {
   const stored = parseObject(readItem(SETTINGS_KEY));
   const name = stored["provider"];
   if (typeof name !== "string" || name === "offline" || !Object.hasOwn(PROVIDERS, name)) return null;
-  return loadSettings().provider === "offline" ? PROVIDERS[name as Provider].title : null;
+  return loadSettings().provider === "offline" ? (name as Provider) : null;
 }
 
 /** Returns the saved provider, or the offline model if it needs a key that was not saved. */

@@ -26,7 +26,15 @@ import {
 import type { Project } from "./folder.js";
 import { countLines, pendingFiles, pendingHunks } from "./hunk-text.js";
 import type { KeptHunk, Outcome } from "./kept.js";
-import { loadOptions, loadSettings, loadTheme, type Options, type Settings, type Theme } from "./settings.js";
+import {
+  loadOptions,
+  loadSettings,
+  loadTheme,
+  type Options,
+  type Provider,
+  type Settings,
+  type Theme,
+} from "./settings.js";
 
 /** The content of the middle pane. */
 export type View = "editor" | "review";
@@ -36,7 +44,7 @@ export type Pane = "files" | "text" | "review" | "chat";
 
 /** A modal dialog. At most one is open. */
 export type Dialog =
-  | { readonly kind: "model" }
+  | { readonly kind: "model"; readonly provider?: Provider }
   | { readonly kind: "keys" }
   | { readonly kind: "new-file"; readonly folder?: string }
   | { readonly kind: "rename"; readonly path: string }

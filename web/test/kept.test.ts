@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Hunk } from "../src/engine.js";
-import { keptHunk, rebased, replaceLines, userLines } from "../src/kept.js";
+import { replaceLines, userLines } from "../src/kept.js";
+import { keptHunk, rebased } from "../src/kept-texts.js";
 
 /** Makes a kept hunk from lines such as "-3 old\n", "+3 new\n" and " 4 context\n". */
 function hunk(lines: readonly string[]): Hunk {
@@ -32,6 +33,9 @@ test("an edit on the assistant's line is put on the old line", () => {
     ["def bar():\n", "def foo():\n", "def bar():  # note\n", "def foo():  # note\n"],
     ["use(bar, 1)\n", "use(foo, 1)\n", "use(bar, 2)\n", "use(foo, 2)\n"],
     ["bar\r\n", "foo\r\n", "bar\r\n# x\r\n", "foo\r\n# x\r\n"],
+    // Equal letters of different words do not belong together.
+    ["return size\n", "let count be zero\n", "return size // mine\n", "let count be zero // mine\n"],
+    ["return size\n", "let count be zero\n", "await return size\n", "await let count be zero\n"],
   ];
   for (const [before, old, mine, result] of cases) assert.equal(rebased(before, old, mine), result);
 });
@@ -44,6 +48,20 @@ test("an edit of the letters that the assistant changed, too, is not put on the 
   ] as const) {
     assert.equal(rebased(before, old, mine), undefined);
   }
+});
+
+test("an edit of one line of a change is put on its old line, whatever the other lines have become", () => {
+  // A comparison of both lines as one text finds equal letters across them.
+  const lines = [
+    "-1 let count be zero\n",
+    "-2 for each item count it\n",
+    " 1 return size // mine\n",
+    "+2 log all\n",
+    " 3 end\n",
+  ];
+  const written = { text: "return size\nlog all\n", next: ["end\n"] };
+  const { old } = keptHunk("a.txt", hunk(lines), written).texts;
+  assert.equal(old, "let count be zero // mine\nfor each item count it\n");
 });
 
 test("the three results of a hunk in which the user typed", () => {

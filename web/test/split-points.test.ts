@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Hunk } from "../src/engine.js";
-import { secondPart, splitPoints } from "../src/split-points.js";
+import { splitPoints } from "../src/split-points.js";
 
 /** Checks the points of a hunk whose lines are given by their signs, such as " -++ ". */
 function check(signs: string, expected: readonly number[]): void {
@@ -20,19 +20,4 @@ test("a hunk is split before each changed line but the first one", () => {
 
 test("one line, and one line with its replacement, are not split", () => {
   for (const signs of ["", "  ", " + ", "-", " -+ ", "- +"]) check(signs, []);
-});
-
-test("an added line goes with the removed line at its place, if there are as many", () => {
-  const kinds = { "-": "removed", "+": "added", " ": "context" } as const;
-  const check = (signs: string, line: number, expected: number): void => {
-    const lines = [...signs].map((sign): Hunk["lines"][number] => ({ kind: kinds[sign as "-"], text: "" }));
-    assert.equal(secondPart({ lines }, line), expected, `${signs} at ${line}`);
-  };
-  check(" ----++++ ", 6, 2);
-  check(" ----++++ ", 8, 4);
-  check(" ----++++ ", 2, 2);
-  check(" ----++++ ", 5, 5);
-  check(" --+++ ", 4, 4);
-  check("+++", 1, 1);
-  check("-+ --++", 6, 4);
 });

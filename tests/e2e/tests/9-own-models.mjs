@@ -214,6 +214,24 @@ export const tests = {
     }
   },
 
+  async "the same model of another server has a name of its own"({ page, url }) {
+    const first = await startProvider("key-1", [{ status: 529 }, "From the first one."]);
+    const second = await startProvider("key-2", [{ name: "Read", input: { file_path: "README.md" } }]);
+    try {
+      const app = await openApp(page, url);
+      await useTwo(page, first.url, second.url, { "Name of the second model": "claude-sonnet-5-5" });
+      await app.askAndWait("hello");
+      const text = /claude-sonnet-5-5 does not answer: .*claude-sonnet-5-5 \(second model\) is asked instead\./;
+      await app.transcript.getByText(text).waitFor();
+      const end = app.transcript.locator(".entry.end").last();
+      await end.getByText("answered by claude-sonnet-5-5 (second model) and claude-sonnet-5-5").waitFor();
+      assert.match(await end.textContent(), /\$0\.\d+/, "both have a price");
+    } finally {
+      await first.close();
+      await second.close();
+    }
+  },
+
   async "axe finds nothing in the fields of a module and of a second model, light and dark"({ page, url }) {
     const source = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
     await openApp(page, url);

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { App, openApp, openSample } from "../app.mjs";
+import { App, openApp, openSample, withProvider } from "../app.mjs";
 import { startProvider } from "../provider.mjs";
 
 const PYTHON = { "a.py": "import os\n\ndef foo():\n    return 1\n\nprint(foo())\n" };
@@ -45,6 +45,9 @@ export const tests = {
     const dialog = page.getByRole("dialog", { name: "You edited inside this change" });
     await page.keyboard.press("Control+s");
     assert.deepEqual(await outcomes(dialog), ["def bar():  # note", "def foo():  # note", "def foo():"]);
+    // A save decides on a change, so the page chooses nothing for the user.
+    assert.equal(await dialog.getByRole("radio", { checked: true }).count(), 0);
+    assert.ok(await dialog.getByRole("button", { name: "Save" }).isDisabled());
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await page.waitForTimeout(100);
     assert.equal(await saved("a.py"), PYTHON["a.py"], "saved without an answer");
@@ -81,9 +84,17 @@ export const tests = {
     await page.getByRole("button", { name: /^Undo reject in a.py/ }).click();
     await app.hunks(2);
     await page.keyboard.press("Control+s");
+    await dialog.getByLabel("Keep my line with the assistant’s words").check();
     await dialog.getByRole("button", { name: "Save" }).click();
     await app.says("Saved a.py. 1 change still to review is not saved.");
-    assert.equal(await saved("a.py"), PYTHON["a.py"].replace("def foo():", "def bar():  # note"));
+    const kept = PYTHON["a.py"].replace("def foo():", "def bar():  # note");
+    assert.equal(await saved("a.py"), kept);
+
+    // The change is open again, and the disk still has the line.
+    await page.getByRole("button", { name: /^Undo accept in a.py/ }).click();
+    await app.hunks(2);
+    await page.locator(".status-bar").getByText("Saved with your lines in changes under review").waitFor();
+    assert.equal(await saved("a.py"), kept);
   },
 
   async "lines that the user typed below a dropped line stay"({ page, url }) {
@@ -451,6 +462,27 @@ export const tests = {
     await page.reload();
     await app.row("README.md").waitFor();
     await page.getByText("The key for Anthropic was not remembered.").waitFor();
+  },
+
+  async "a task that a reload ended can go on, after the key that was not remembered"({ page, url }) {
+    await withProvider(page, url, [{ stalls: "I begin" }, "I go on."], async (app, provider) => {
+      await app.ask("write a poem");
+      await app.transcript.getByText("I begin").waitFor();
+      await page.waitForTimeout(300);
+      await app.reload();
+      await app.transcript.getByText("Stopped").waitFor();
+      await page.getByText("The key for Anthropic was not remembered.").waitFor();
+      await page.getByRole("button", { name: "Enter it again" }).click();
+      const dialog = page.getByRole("dialog", { name: "Model" });
+      await dialog.getByLabel(/^API key/).fill("right");
+      await dialog.getByRole("button", { name: "Use this model" }).click();
+      await dialog.waitFor({ state: "detached" });
+      await page.getByText("was not remembered").waitFor({ state: "detached" });
+      await app.transcript.getByRole("button", { name: "Continue" }).click();
+      await app.transcript.getByText("I go on.").waitFor();
+      const { messages } = JSON.parse(provider.requests.at(-1).body);
+      assert.match(JSON.stringify(messages), /write a poem.*continue/s);
+    });
   },
 
   async "axe finds nothing in the states of the page, light and dark"({ page, url }) {

@@ -19,8 +19,7 @@ export async function keptHunks(files: readonly ReviewFile[]): Promise<readonly 
       .map((hunk) => [file.path, hunk] as const),
   );
   if (found.length === 0) return [];
-  // Loaded with the editor, because it compares texts with the editor's library.
-  const { keptHunk } = await import("../kept.js");
+  const { keptHunk } = await import("../kept-texts.js");
   return found.map(([path, hunk]) => keptHunk(path, hunk, writtenOf(hunk.id)));
 }
 

@@ -6,6 +6,7 @@ import {
   addNotice,
   addWaiting,
   EMPTY_CHAT,
+  type EndEntry,
   type NoticeEntry,
   reduce,
   stopRun,
@@ -112,15 +113,16 @@ async function mayGo(text: string, pictures: readonly Picture[]): Promise<boolea
 }
 
 /**
- * Goes on after a failure or a limit, and leaves the message box as it is. The conversation has the user's message already,
+ * Goes on after a failure, a limit or a stop, and leaves the message box as it is. The conversation has the user's message already,
  * so it is not sent again, unless the task could not begin: then the message is in the box.
  */
-export async function goOn(notice: NoticeEntry): Promise<void> {
-  const { entries, offline } = chat.value;
+export async function goOn(notice: NoticeEntry | EndEntry): Promise<void> {
+  const { entries } = chat.value;
   const before = entries.slice(0, entries.indexOf(notice)).findLast((entry) => entry.kind !== "notice");
   if (before === undefined || before.kind === "end") return send(draft.value);
   const message = entries.findLast((entry) => entry.kind === "user");
-  // The offline model reads the last message only.
+  // The offline model reads the last message only. After a reload it can be another model than that of the message.
+  const offline = project.value.remote ? chat.value.offline : settings.value.provider === "offline";
   await run(offline && message ? message.text : "continue");
 }
 
@@ -372,7 +374,7 @@ async function priceRun({ model, spent }: EventBatch): Promise<void> {
   const end = chat.value.entries.at(-1);
   if (end?.kind !== "end" || end.usage === null) return;
   const { inputTokens: input, outputTokens: output } = end.usage;
-  if (spent) chat.value = withModels(chat.value, [...new Set(spent.map((each) => each.model))]);
+  if (spent) chat.value = withModels(chat.value, [...new Set(spent.map((each) => each.name))]);
   if (input + output === 0) return;
   const parts = (spent ?? [{ model, input, output }]).map((each) => shared.cost(each.model, each.input, each.output));
   const total = await Promise.all(parts).then(

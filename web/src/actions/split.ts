@@ -1,7 +1,6 @@
 /** Splits a hunk of the review in two, to decide on each part alone. */
 import type { Hunk } from "../engine.js";
 import { pendingHunks } from "../hunk-text.js";
-import { secondPart } from "../split-points.js";
 import { currentEngine, notify, showError, waiting } from "../store.js";
 import { refresh } from "./refresh.js";
 import { inTurn, sendTyped } from "./review.js";
@@ -18,7 +17,7 @@ export function splitHunk(shown: Hunk, line: number, path: string): Promise<stri
       }
       const before = new Set(pendingIn(path).map(({ id }) => id));
       before.delete(shown.id);
-      await currentEngine().split(shown.id, secondPart(shown, line), path);
+      await currentEngine().split(shown.id, line, path);
       await refresh();
       notify("Split the change in two.", { undo: true });
       return pendingIn(path).find(({ id }) => !before.has(id))?.id ?? null;

@@ -8,6 +8,8 @@ export type AnswerEvent = { readonly type: string } & Readonly<Record<string, un
 /** A model that responded, with its tokens. */
 export interface Spent {
   readonly model: string;
+  /** Its name for the user, which differs from that of the other model. */
+  readonly name: string;
   readonly input: number;
   readonly output: number;
 }

@@ -51,9 +51,11 @@ async function* answer(
       why = error instanceof Error ? error.message : String(error);
     }
   }
-  answering.switched(second.model, why);
+  // The same model of another server or account.
+  const name = second.model === settings.model ? `${second.model} (second model)` : second.model;
+  answering.switched(name, why);
   for await (const event of httpAnswer(second, answering, request, signal, why)) {
-    noteEnd(event, second.model, answering);
+    noteEnd(event, second.model, answering, name);
     yield event;
   }
 }
@@ -72,11 +74,11 @@ function isPassing(error: unknown): boolean {
   return /^(server|rate_limit|quota_exceeded|request_timeout|network)$/.test(llmProblem(error)?.kind ?? "");
 }
 
-function noteEnd(event: AnswerEvent, model: string, answering: Answering): void {
+function noteEnd(event: AnswerEvent, model: string, answering: Answering, name = model): void {
   if (event.type !== "finish") return;
   const { usage, response } = event as { usage?: Tokens; response?: { usage?: Tokens } };
   const { inputTokens = 0, outputTokens = 0 } = response?.usage ?? usage ?? {};
-  answering.answered({ model, input: inputTokens, output: outputTokens });
+  answering.answered({ model, name, input: inputTokens, output: outputTokens });
 }
 
 interface Tokens {

@@ -7,7 +7,7 @@ import { newConversation, sessionTitle } from "../actions/sessions.js";
 import { preloadOffline } from "../engine.js";
 import { plural, signed } from "../hunk-text.js";
 import { reveal } from "../reveal.js";
-import { forgottenProvider, serverOf } from "../settings.js";
+import { forgottenProvider, PROVIDERS, serverOf } from "../settings.js";
 import {
   chat,
   conversation,
@@ -191,6 +191,7 @@ function Transcript() {
         }}
       >
         {entries.length === 0 ? <Welcome /> : <Entries entries={entries} />}
+        {entries.length > 0 && <ForgottenKey />}
         {waiting.map((text, index) => (
           <div class="entry user waiting" key={index}>
             <span class="visually-hidden">You: </span>
@@ -220,7 +221,29 @@ function Transcript() {
 }
 
 /** The provider that was used before the page was loaded, and cannot be used without its key. */
-const forgotten = forgottenProvider();
+const forgotten = computed(() =>
+  settings.value.provider === "offline" && !project.value.remote ? forgottenProvider() : null,
+);
+
+function ForgottenKey() {
+  const provider = forgotten.value;
+  if (provider === null) return null;
+  return (
+    <p class="field-warning">
+      The key for {PROVIDERS[provider].title} was not remembered.{" "}
+      <button
+        class="link"
+        type="button"
+        onClick={() => {
+          dialog.value = { kind: "model", provider };
+        }}
+      >
+        Enter it again
+      </button>{" "}
+      or use the offline model.
+    </p>
+  );
+}
 
 function Welcome() {
   const offline = settings.value.provider === "offline" && !project.value.remote;
@@ -233,21 +256,7 @@ function Welcome() {
           ? "Every edit is saved on the server at once, and can be undone here."
           : "Every edit waits here until you accept it. Nothing is saved before that."}
       </p>
-      {offline && forgotten !== null && (
-        <p class="field-warning">
-          The key for {forgotten} was not remembered.{" "}
-          <button
-            class="link"
-            type="button"
-            onClick={() => {
-              dialog.value = { kind: "model" };
-            }}
-          >
-            Enter it again
-          </button>{" "}
-          or use the offline model.
-        </p>
-      )}
+      <ForgottenKey />
       {offline && (
         <p class="faint">
           This is the offline model, not an AI: it needs no key, works on your own files, and understands these

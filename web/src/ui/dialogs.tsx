@@ -25,7 +25,7 @@ export function Dialogs() {
     case undefined:
       return null;
     case "model":
-      return <ModelDialog />;
+      return <ModelDialog provider={open.provider} />;
     case "keys":
       return <KeysDialog />;
     case "find":

@@ -305,6 +305,12 @@ function savedName(): string {
   return project.value.directory ? "Saved" : "No unsaved changes";
 }
 
+/** Lines of the user inside changes under review are saved as they are, with words of the assistant in them. */
+function savedWhilePending(): string {
+  const hasOwn = openHunks.value.some((hunk) => hunk.keptByUser);
+  return hasOwn ? "Saved with your lines in changes under review" : "Saved without the changes under review";
+}
+
 /** A server that does not answer has not saved what was typed since. */
 function cutOffName(isUnsaved: boolean): string {
   const why = link.value === "lost" ? "the server cannot be reached" : "the server does not accept this page";
@@ -325,7 +331,7 @@ function StatusBar() {
     : isUnsaved
       ? "Not saved"
       : pending > 0
-        ? "Saved without the changes under review"
+        ? savedWhilePending()
         : savedName();
   return (
     <footer class="status-bar">

@@ -258,5 +258,21 @@ function End({ entry }: { entry: EndEntry }) {
   }
   const cost = costs.value.get(entry.id);
   if (cost !== undefined) parts.push(dollars(cost));
-  return <div class="entry end">{parts.join(" · ")}</div>;
+  return (
+    <div class="entry end">
+      {parts.join(" · ")}
+      {entry.reason === "aborted" && <GoOn entry={entry} />}
+    </div>
+  );
+}
+
+/** Goes on with the last task after a stop, or after a reload that ended it. */
+function GoOn({ entry }: { entry: EndEntry }) {
+  const { entries, running } = chat.value;
+  if (entries.at(-1) !== entry || running) return null;
+  return (
+    <button class="button small" type="button" onClick={() => void goOn(entry)}>
+      {REMEDIES.continue}
+    </button>
+  );
 }

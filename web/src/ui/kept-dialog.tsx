@@ -8,6 +8,7 @@ import { closeDialog, Modal } from "./modal.js";
 
 const SAVED: readonly (readonly [Outcome, string])[] = [
   ["keep", "Keep my line with the assistant’s words"],
+  ["mine", "Keep my line as it is, and put back the assistant’s lines"],
   ["old", "Put my edit on the old line"],
   ["drop", "Drop both: the old line returns"],
 ];
@@ -19,24 +20,21 @@ const REJECTED: readonly (readonly [Outcome, string])[] = [
   ["drop", "Drop both: the old line returns"],
 ];
 
-const GONE_BACK: readonly (readonly [Outcome, string])[] = [
-  ["keep", "Keep my line with the assistant’s words"],
-  ["mine", "Keep my line as it is, and put back the assistant’s lines"],
-  ["old", "Put my edit on the old line"],
-  ["drop", "Drop both: the old line returns"],
-];
-
-const OUTCOMES = { save: SAVED, reject: REJECTED, "go back": GONE_BACK } as const;
+const OUTCOMES = { save: SAVED, reject: REJECTED, "go back": SAVED } as const;
 const BUTTONS = { save: "Save", reject: "Reject", "go back": "Go back" } as const;
 
 type Kept = Extract<Dialog, { kind: "kept" }>;
 
 export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kept }) {
-  const outcomes = OUTCOMES[purpose];
-  const usual: Outcome = purpose === "save" ? "keep" : "old";
+  const outcomes = OUTCOMES[purpose].filter(([outcome]) => hunks.some((hunk) => hunk.texts[outcome] !== undefined));
   // Going back takes the assistant's words away, unless the user keeps them.
   const otherwise: Outcome = purpose === "go back" ? "drop" : "keep";
-  const choices = useSignal<readonly Outcome[]>(hunks.map((hunk) => possible(hunk, usual, otherwise)));
+  // A save decides on the assistant's words without being asked to, so none of the results is usual.
+  const choices = useSignal<readonly (Outcome | null)[]>(
+    hunks.map((hunk) => (purpose === "save" ? null : possible(hunk, "old", otherwise))),
+  );
+  const chosen = choices.value.filter((choice) => choice !== null);
+  const isComplete = chosen.length === hunks.length;
   const close = (result: readonly Outcome[] | null): void => {
     closeDialog();
     answer(result);
@@ -79,7 +77,8 @@ export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kep
             key={hunk.id}
             hunk={hunk}
             outcomes={outcomes}
-            chosen={choices.value[index] ?? "keep"}
+            chosen={choices.value[index] ?? null}
+            hasFocus={index === 0 && purpose === "save"}
             onChoose={(outcome) => {
               choices.value = choices.value.with(index, outcome);
             }}
@@ -90,7 +89,13 @@ export function KeptDialog({ dialog: { hunks, purpose, answer } }: { dialog: Kep
         <button class="button" type="button" onClick={() => close(null)}>
           Cancel
         </button>
-        <button class="button primary" type="button" data-focus onClick={() => close(choices.value)}>
+        <button
+          class="button primary"
+          type="button"
+          data-focus={purpose === "save" ? undefined : true}
+          disabled={!isComplete}
+          onClick={() => close(chosen)}
+        >
           {BUTTONS[purpose]}
         </button>
       </div>
@@ -107,16 +112,18 @@ function possible(hunk: KeptHunk, wanted: Outcome, otherwise: Outcome): Outcome 
 interface ChoiceProps {
   outcomes: readonly (readonly [Outcome, string])[];
   hunk: KeptHunk;
-  chosen: Outcome;
+  chosen: Outcome | null;
+  /** Whether the dialog opens with the focus on the first result. */
+  hasFocus: boolean;
   onChoose: (outcome: Outcome) => void;
 }
 
-function Choice({ hunk, outcomes, chosen, onChoose }: ChoiceProps) {
+function Choice({ hunk, outcomes, chosen, hasFocus, onChoose }: ChoiceProps) {
   const where = `${hunk.path}, line ${hunk.line}`;
   return (
     <fieldset class="choices kept">
       <legend>{reveal(where)}</legend>
-      {outcomes.map(([outcome, label]) => {
+      {outcomes.map(([outcome, label], index) => {
         const text = hunk.texts[outcome];
         if (text === undefined) return null;
         return (
@@ -125,6 +132,7 @@ function Choice({ hunk, outcomes, chosen, onChoose }: ChoiceProps) {
               type="radio"
               name={`kept-${hunk.id}`}
               checked={chosen === outcome}
+              data-focus={hasFocus && index === 0 ? true : undefined}
               onChange={() => onChoose(outcome)}
             />
             <span class="kept-choice">

@@ -28,9 +28,11 @@ function choiceOf({ provider, baseUrl, model }: Settings): Chosen {
   return baseUrl === "" ? `offered ${model}` : "module";
 }
 
-export function ModelDialog() {
-  const chosen = useSignal<Settings>(settings.value);
-  const choice = useSignal<Chosen>(choiceOf(settings.value));
+/** With `provider`, the dialog opens on that one. */
+export function ModelDialog({ provider }: { provider?: Provider | undefined }) {
+  const first: Settings = provider ? { ...settings.value, provider } : settings.value;
+  const chosen = useSignal<Settings>(first);
+  const choice = useSignal<Chosen>(choiceOf(first));
   const tried = useSignal(false);
   const refused = useSignal("");
   const entered = useSignal<Partial<Record<Chosen, Entered>>>({});
