@@ -62,6 +62,8 @@ pub(super) struct Sequence {
     chunks: Vec<Chunk>,
     /// The chunks in text order.
     order: Vec<u32>,
+    /// Number of moves. A state before a move does not tell the order after it.
+    n_moves: u32,
 }
 
 /// Minimum size of a chunk when it is cut.
@@ -75,7 +77,7 @@ impl Clone for Sequence {
         let mut tokens = Vec::with_capacity(self.tokens.len() + EDIT_TOKENS);
         tokens.extend_from_slice(&self.tokens);
         let (deletions, chunks, order) = (self.deletions.clone(), self.chunks.clone(), self.order.clone());
-        Self { text, base_bytes: self.base_bytes, tokens, deletions, chunks, order }
+        Self { text, base_bytes: self.base_bytes, tokens, deletions, chunks, order, n_moves: self.n_moves }
     }
 }
 
@@ -87,7 +89,8 @@ const EDIT_TOKENS: usize = 256;
 impl Sequence {
     pub(super) fn new() -> Self {
         let (tokens, deletions) = (Vec::new(), Vec::new());
-        Self { text: String::new(), base_bytes: 0, tokens, deletions, chunks: vec![Chunk::default()], order: vec![0] }
+        let (chunks, order) = (vec![Chunk::default()], vec![0]);
+        Self { text: String::new(), base_bytes: 0, tokens, deletions, chunks, order, n_moves: 0 }
     }
 
     /// Returns the lines of a text.
@@ -213,6 +216,28 @@ impl Sequence {
         new
     }
 
+    /// Moves tokens directly before `target`, in the given order. None of them is `target`.
+    pub(super) fn move_before(&mut self, moved: &[TokenIx], target: TokenIx) {
+        for &token in moved {
+            let at = self.place_in_chunk(token);
+            let visible = usize::from(self.is_visible(token));
+            let from = &mut self.chunks[self.tokens[token as usize].chunk as usize];
+            from.tokens.remove(at);
+            from.n_visible -= visible;
+            let to = self.tokens[target as usize].chunk;
+            let at = self.place_in_chunk(target);
+            self.tokens[token as usize].chunk = to;
+            let home = &mut self.chunks[to as usize];
+            home.tokens.insert(at, token);
+            home.n_visible += visible;
+        }
+        self.n_moves += 1;
+        let chunk = self.tokens[target as usize].chunk;
+        if self.chunks[chunk as usize].tokens.len() > 2 * self.chunk_tokens() {
+            self.cut_chunk(chunk);
+        }
+    }
+
     /// Returns the target size of a chunk: the square root of the number of tokens, so that neither the size of chunks
     /// nor their number dominates.
     fn chunk_tokens(&self) -> usize {
@@ -267,12 +292,13 @@ impl Sequence {
         (self.chunks[self.tokens[token as usize].chunk as usize].rank, self.place_in_chunk(token))
     }
 
-    /// Returns whether all tokens of `before` are tokens with the same text here.
+    /// Returns whether all tokens of `before` are tokens with the same text here, in the same order.
     #[cfg(any(not(target_family = "wasm"), test))]
     pub(super) fn continues(&self, before: &Self) -> bool {
         let is_same = |(token, earlier): (&Token, &Token)| (token.start, token.end) == (earlier.start, earlier.end);
         let text = self.text.as_bytes().get(..before.text.len());
-        self.tokens.len() >= before.tokens.len()
+        self.n_moves == before.n_moves
+            && self.tokens.len() >= before.tokens.len()
             && text.is_some_and(|text| same_bytes(text, before.text.as_bytes()))
             && self.tokens.iter().zip(&before.tokens).all(is_same)
     }
@@ -383,13 +409,15 @@ mod tests {
     enum Step {
         Insert { at: prop::sample::Index, n: usize },
         Flip { tokens: Vec<prop::sample::Index> },
+        Move { from: prop::sample::Index, n: usize, to: prop::sample::Index },
     }
 
     fn step() -> impl Strategy<Value = Step> {
         let n = prop_oneof![8 => 1..5_usize, 1 => 100..600_usize];
         let insert = (any::<prop::sample::Index>(), n).prop_map(|(at, n)| Step::Insert { at, n });
         let flip = vec(any::<prop::sample::Index>(), 1..8).prop_map(|tokens| Step::Flip { tokens });
-        prop_oneof![insert, flip]
+        let places = (any::<prop::sample::Index>(), 1..5_usize, any::<prop::sample::Index>());
+        prop_oneof![insert, flip, places.prop_map(|(from, n, to)| Step::Move { from, n, to })]
     }
 
     /// Compares with the plain list of tokens in order, and checks the counts and sizes that make the sequence fast.
@@ -438,7 +466,18 @@ mod tests {
                         prop_assert_eq!(found.collect::<Vec<_>>(), expected);
                         places.iter().for_each(|&place| plain[place].1 ^= true);
                     }
-                    Step::Flip { .. } => {}
+                    Step::Move { from, n, to } if !plain.is_empty() => {
+                        let from = from.index(plain.len());
+                        let moved: Vec<_> = plain[from..].iter().take(*n).copied().collect();
+                        let rest: Vec<_> = plain.iter().filter(|each| !moved.contains(each)).copied().collect();
+                        if !rest.is_empty() {
+                            let to = to.index(rest.len());
+                            let tokens: Vec<TokenIx> = moved.iter().map(|(token, _)| *token).collect();
+                            sequence.move_before(&tokens, rest[to].0);
+                            plain = [&rest[..to], &moved, &rest[to..]].concat();
+                        }
+                    }
+                    Step::Flip { .. } | Step::Move { .. } => {}
                 }
                 check(&sequence, &plain);
             }

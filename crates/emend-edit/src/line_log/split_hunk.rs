@@ -17,8 +17,8 @@ use crate::size::compact_sort::set_of;
 struct Shown {
     /// Its changes.
     ixs: BTreeSet<ChangeIx>,
-    /// The tokens of its lines in the order in which they are shown, and whether each is a changed line.
-    lines: Vec<(TokenIx, bool)>,
+    /// The tokens of its lines in the order in which they are shown. Lines that its changes left are context.
+    lines: Vec<(TokenIx, LineKind)>,
 }
 
 impl LineLog {
@@ -26,7 +26,8 @@ impl LineLog {
     ///
     /// The second part starts with `line`, an index in [`Hunk::lines`](crate::line_log::Hunk::lines) as listed with
     /// `context`. A change with lines on both sides is split. Returns whether the hunk was split: it is not if one part
-    /// would have no changed line, or if `line` cuts through the deletion of the file. An undo joins parts that touch.
+    /// would have no changed line, or if `line` cuts through the deletion of the file. Where as many lines follow as are
+    /// removed, each removed line stays with the added one at its place. An undo joins parts that touch.
     ///
     /// # Errors
     ///
@@ -51,10 +52,12 @@ impl LineLog {
         at_ms: u64,
     ) -> Result<bool, DecisionError> {
         let shown = self.shown_lines(ids, context)?;
-        let mut rest = shown.lines.iter().skip(line).filter(|(_, is_changed)| *is_changed);
-        let Some(&(first, _)) = rest.next() else { return Ok(false) };
+        let is_changed = |(_, kind): &&(TokenIx, LineKind)| *kind != LineKind::Context;
+        let Some(skipped) = shown.lines.iter().skip(line).position(|each| is_changed(&each)) else { return Ok(false) };
+        let chosen = line + skipped;
+        let first = self.pair_at(&shown.lines, chosen).unwrap_or(shown.lines[chosen].0);
         let boundary = self.sequence.place(first);
-        let changed = shown.lines.iter().filter(|(_, is_changed)| *is_changed);
+        let changed = shown.lines.iter().filter(is_changed);
         let mut is_second = vec![None; self.sequence.len()];
         changed.for_each(|&(token, _)| is_second[token as usize] = Some(self.sequence.place(token) >= boundary));
         if !is_second.contains(&Some(false)) {
@@ -68,6 +71,35 @@ impl LineLog {
         self.changes[start as usize].starts_hunk = true;
         self.record(by, at_ms, Action::Split { change: self.id_of(start) }, Vec::new());
         Ok(true)
+    }
+
+    /// Returns the removed line that begins the second part, if the changed line `line` is one of as many removed as added
+    /// lines that follow each other: its own, or the one at its place. `None` for the first of them.
+    ///
+    /// Lines that were replaced together are in the order of the hunk, removed ones first. The added lines before the
+    /// boundary are moved before it, so that both parts have their own lines. No text shows removed and added lines, so
+    /// that changes none.
+    fn pair_at(&mut self, lines: &[(TokenIx, LineKind)], line: usize) -> Option<TokenIx> {
+        let before = |end: usize, kind| lines[..end].iter().rev().take_while(|(_, other)| *other == kind).count();
+        let from = |start: usize, kind| lines[start..].iter().take_while(|(_, other)| *other == kind).count();
+        let (_, kind) = lines[line];
+        let at = before(line, kind);
+        let start_of_added = if kind == LineKind::Added { line - at } else { line + from(line, kind) };
+        let n = before(start_of_added, LineKind::Removed);
+        if at == 0 || n != from(start_of_added, LineKind::Added) {
+            return None;
+        }
+        let tokens = lines[start_of_added - n..start_of_added + n].iter().map(|(token, _)| *token);
+        let tokens: Vec<TokenIx> = tokens.collect();
+        let (removed, added) = tokens.split_at(n);
+        if self.sequence.place(added[at - 1]) > self.sequence.place(removed[at]) {
+            let next = self.sequence.iter_after(Some(tokens[0])).take(2 * n - 1);
+            if !next.eq(tokens[1..].iter().copied()) {
+                return None;
+            }
+            self.sequence.move_before(&added[..at], removed[at]);
+        }
+        Some(removed[at])
     }
 
     /// Returns whether no change has lines both before and after the first line of `start`, and lines are shown on both
@@ -100,7 +132,7 @@ impl LineLog {
         if lines.iter().any(|&line| line >= shown.lines.len()) {
             return Ok(None);
         }
-        let changed = shown.lines.iter().enumerate().filter(|(_, (_, is_changed))| *is_changed);
+        let changed = shown.lines.iter().enumerate().filter(|(_, (_, kind))| *kind != LineKind::Context);
         let mut is_chosen = vec![None; self.sequence.len()];
         changed.for_each(|(index, &(token, _))| is_chosen[token as usize] = Some(lines.contains(&index)));
         let chosen = self.cut_out(&shown.ixs, is_chosen).unwrap_or_default();
@@ -179,7 +211,7 @@ impl LineLog {
             // A line that only gets or loses its line ending is not a line of the hunk's changes.
             let inserted_by = self.sequence.token(token).inserted_by;
             let is_ours = self.sequence.deleted_by(token).iter().chain([&inserted_by]).any(|ix| span.ixs.contains(ix));
-            (token, is_ours && line.kind != LineKind::Context)
+            (token, if is_ours { line.kind } else { LineKind::Context })
         });
         Ok(Shown { lines: lines.collect(), ixs: span.ixs })
     }

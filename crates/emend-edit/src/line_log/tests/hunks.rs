@@ -7,7 +7,7 @@ use proptest::prelude::*;
 #[cfg(target_family = "wasm")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-use super::plain::Plain;
+use super::plain::{Plain, PlainLine};
 use super::properties::{check, count};
 use super::steps::{history, play, step, take};
 use super::{meta, propose, type_in};
@@ -118,7 +118,7 @@ fn switching_a_hunk_has_the_effect_it_shows() {
 fn a_hunk_id_keeps_its_meaning() {
     check((history(), prop::collection::vec(step(), 1..6)), |((base, steps), more)| {
         let mut log = play(base.as_deref(), &steps);
-        let issued: Vec<(HunkId, Vec<String>)> =
+        let issued: Vec<(HunkId, [Vec<String>; 2])> =
             log.hunks(HunkQuery::default()).iter().map(|hunk| (hunk.id.clone(), lines_of(&log, &hunk.id))).collect();
         more.iter().for_each(|step| drop(take(&mut log, step)));
         for (id, lines) in issued {
@@ -127,12 +127,15 @@ fn a_hunk_id_keeps_its_meaning() {
     });
 }
 
-/// Returns the lines that the changes of a hunk insert and delete, wherever they are shown.
-fn lines_of(log: &LineLog, id: &HunkId) -> Vec<String> {
+/// Returns the lines that the changes of a hunk insert, and those that they delete, wherever they are shown. A split of the hunk
+/// may put a line before one that it replaces.
+fn lines_of(log: &LineLog, id: &HunkId) -> [Vec<String>; 2] {
     let ixs: BTreeSet<_> = log.changes_of(id).unwrap().iter().filter_map(|&id| log.index_of(id)).collect();
     let plain = Plain::of(log);
-    let lines = plain.lines.iter().filter(|line| ixs.contains(&line.by) || !line.deleted_by.is_disjoint(&ixs));
-    lines.map(|line| line.text.clone()).collect()
+    let (inserted, others): (Vec<_>, Vec<_>) = plain.lines.iter().partition(|line| ixs.contains(&line.by));
+    let deleted = others.into_iter().filter(|line| !line.deleted_by.is_disjoint(&ixs));
+    let texts = |line: &PlainLine| line.text.clone();
+    [inserted.into_iter().map(texts).collect(), deleted.map(texts).collect()]
 }
 
 #[test]

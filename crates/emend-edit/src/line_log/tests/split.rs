@@ -48,13 +48,29 @@ fn check_split(base: &str, proposed: &[&str], at: usize, expected: &[&str]) {
 }
 
 #[test]
+fn a_removed_line_stays_with_the_added_line_that_replaces_it() {
+    let (base, proposed) =
+        ("let one = 1;\nlet two = 2;\nlet three = 3;\n", "let one = 10;\nlet two = 20;\nlet three = 30;\n");
+    let pairs = |from: usize, to: usize| {
+        let lines = |text: &str, mark: char| -> Vec<String> {
+            text.lines().skip(from).take(to - from).map(|line| format!("{mark}{line}")).collect()
+        };
+        [lines(base, '-'), lines(proposed, '+')].concat().join(" ")
+    };
+    // -one -two -three +ONE +TWO +THREE
+    for (at, second) in [(1, 1), (2, 2), (4, 1), (5, 2)] {
+        check_split(base, &[proposed], at, &[&pairs(0, second), &pairs(second, 3)]);
+    }
+}
+
+#[test]
 fn a_hunk_is_split_before_a_line_and_joined_by_an_undo() {
     covers("review.split");
     let cases: &[(usize, &[&str])] = &[
         (0, &["-a -b +A +B"]),
-        (1, &["-a", "-b +A +B"]),
+        (1, &["-a +A", "-b +B"]),
         (2, &["-a -b", "+A +B"]),
-        (3, &["-a -b +A", "+B"]),
+        (3, &["-a +A", "-b +B"]),
         (4, &["-a -b +A +B"]),
     ];
     for &(at, expected) in cases {
