@@ -13,6 +13,9 @@ use crate::repo::PURE_CRATES;
 /// Longest time in which no test ends. A test that takes longer waits for a process that never ends.
 const SILENCE: Duration = Duration::from_secs(6 * 60);
 
+/// Longest time of all tests together, which other lanes slow down. A test that hangs ends after [`SILENCE`].
+const WHOLE: Duration = Duration::from_secs(45 * 60);
+
 /// Builds the programs and their tests. On a slow machine, the build and the tests together exceed the time of one program.
 pub(super) fn build(context: &Context<'_>) -> Result<Counts> {
     context.check("native-build", selected(context).arg("--no-run"))
@@ -21,7 +24,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Counts> {
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     // A passing test prints its `skipped:` lines to captured output, which only --show-output shows.
     let silence = if context.depth == Depth::All { LIMIT } else { SILENCE };
-    let limits = Limits { whole: LIMIT, silence };
+    let limits = Limits { whole: WHOLE, silence };
     let output = context.limited("native", selected(context).args(["--", "--show-output"]), limits, worth_showing)?;
     Ok(Counts::from_libtest(&output.text).of_program(output.success))
 }
