@@ -286,6 +286,15 @@ test("formats encode and decode without a network", () => {
     (error) => isEmendError(error, "closed"),
   );
 
+  const [begin, start, delta, ...rest] = answerEvents("🦀");
+  const together = formats.decoder("anthropic-messages").push(sse([begin, start, delta, delta, delta, ...rest]));
+  const deltas = together.events.filter((event) => event.type === "text_delta");
+  assert.deepEqual(
+    deltas.map((event) => event.delta),
+    ["🦀🦀🦀"],
+    "deltas that arrive together are one event",
+  );
+
   const cut = formats.decoder("anthropic-messages");
   cut.push(sse(answerEvents("cut").slice(0, 3)));
   assert.equal(cut.finish().error.code, "stream");

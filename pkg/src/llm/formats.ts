@@ -55,7 +55,8 @@ export class Decoder {
 
   /**
    * Decodes the next bytes, which may end inside a character. Returns the completed events and, if the response is
-   * malformed, the error after them. After an error there are no more events.
+   * malformed, the error after them. After an error there are no more events. Deltas of one text or tool call that follow
+   * each other in `bytes` are one event.
    */
   push(bytes: Uint8Array | string): { events: StreamEvent[]; error?: EmendError } {
     const chunk = typeof bytes === "string" ? encoder.encode(bytes) : bytesOf(bytes);

@@ -18,8 +18,8 @@ const cards = async (app) =>
   app.cards.evaluateAll((all) => all.map((card) => card.querySelector(".hunk-label").textContent));
 const focused = (page) => page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? null);
 
-async function inTab({ page, url }, test) {
-  const provider = await startProvider("sk-test", REPLIES);
+async function inTab({ page, url }, test, replies = REPLIES) {
+  const provider = await startProvider("sk-test", replies);
   try {
     const app = await openApp(page, url);
     const saved = await app.openFolder({ "notes.md": BEFORE });
@@ -77,6 +77,31 @@ export const tests = {
       await app.says("Saved notes.md.");
       assert.equal(await saved("notes.md"), BEFORE.replace("It is wet.\n", "One.\nTwo.\n"));
     });
+  },
+
+  async "a line stays with its replacement, wherever a change of as many lines is split"(context) {
+    const { page } = context;
+    const edit = {
+      file_path: "notes.md",
+      old_string: "## Sea\n\nIt is wet.\n",
+      new_string: "## Ocean\n-----\nIt is deep.\n",
+    };
+    const replies = [{ name: "Read", input: { file_path: "notes.md" } }, { name: "Edit", input: edit }, "Done."];
+    const test = async (app, saved) => {
+      await app.cards.first().focus();
+      await page.keyboard.press("s");
+      await page.getByRole("button", { name: "Split here, before the added line 7" }).click();
+      await app.cards.nth(1).waitFor();
+      await app.cards.nth(1).focus();
+      await page.keyboard.press("n");
+      await app.says("Rejected 1 change.");
+      await page.keyboard.press("y");
+      await page.getByText("Nothing to review.").waitFor();
+      await page.keyboard.press("Control+s");
+      await app.says("Saved notes.md.");
+      assert.equal(await saved("notes.md"), BEFORE.replace("## Sea\n\n", "## Ocean\n-----\n"));
+    };
+    await inTab(context, test, replies);
   },
 
   async "a reload keeps a split, what was decided since, and its undoing"(context) {

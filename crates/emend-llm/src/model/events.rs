@@ -74,3 +74,32 @@ pub enum StreamEvent {
         response: Response,
     },
 }
+
+impl StreamEvent {
+    /// Joins each run of deltas of one text, of the reasoning or of one tool call to a single delta.
+    ///
+    /// ```
+    /// use emend_llm::StreamEvent;
+    /// let delta = |text: &str| StreamEvent::ReasoningDelta { delta: text.to_owned() };
+    /// let mut events = vec![delta("a"), delta("b"), StreamEvent::ReasoningEnd];
+    /// StreamEvent::join_deltas(&mut events);
+    /// assert_eq!(events, [delta("ab"), StreamEvent::ReasoningEnd]);
+    /// ```
+    pub fn join_deltas(events: &mut Vec<Self>) {
+        events.dedup_by(|next, last| match (last, next) {
+            (Self::TextDelta { text_id, delta }, Self::TextDelta { text_id: id, delta: more }) if text_id == id => {
+                delta.push_str(more);
+                true
+            }
+            (Self::ToolCallDelta { id, delta }, Self::ToolCallDelta { id: other, delta: more }) if id == other => {
+                delta.push_str(more);
+                true
+            }
+            (Self::ReasoningDelta { delta }, Self::ReasoningDelta { delta: more }) => {
+                delta.push_str(more);
+                true
+            }
+            _ => false,
+        });
+    }
+}

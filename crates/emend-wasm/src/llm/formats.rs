@@ -48,12 +48,14 @@ impl DecoderHandle {
         Ok(Self { decoder: RefCell::new(adapter.decoder(&Headers(headers))) })
     }
 
-    /// Decodes the next bytes and returns the events that they complete, as JSON text.
+    /// Decodes the next bytes and returns the events that they complete, as JSON text. Deltas of one part that follow each
+    /// other are one event: to create an object of JavaScript for each of them takes longer than to decode it.
     ///
     /// A failure is the field `error` beside the events, so that events before it are not lost.
     pub fn push(&self, bytes: &[u8]) -> Result<String, JsValue> {
         let mut events = Vec::new();
         let outcome = self.decoder.borrow_mut().push(bytes, &mut events);
+        StreamEvent::join_deltas(&mut events);
         thrown(decoded(&events, outcome.err().map(Failure::from)))
     }
 
