@@ -1,8 +1,10 @@
 //! `cargo xtask build`: the wasm modules, the npm package around them, and the page.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -44,11 +46,27 @@ pub(crate) fn page(repo: &Repo) -> Result<()> {
     script(repo, "web")
 }
 
+/// Names the command line that a step of `cargo xtask test` has built for the program that it starts.
+pub(crate) const BUILT_COMMAND_LINE: &str = "EMEND_CLI";
+
 /// Builds the command line and returns its path.
-///
-/// Selects the whole workspace, like `cargo test --workspace`: another selection has other features and is built again.
 pub(crate) fn command_line(repo: &Repo) -> Result<PathBuf> {
-    run(command("cargo", repo.root()).args(["build", "--quiet", "--workspace", "--bin", "emend"]))?;
+    if let Some(built) = std::env::var_os(BUILT_COMMAND_LINE) {
+        return Ok(built.into());
+    }
+    build_command_line(repo, &[])
+}
+
+/// Returns the command line as `cargo test --workspace` builds it.
+///
+/// Tests have the features of their own dependencies, too, and those of the whole workspace add up. Without an example in the
+/// selection, cargo would leave these features out and compile most crates again.
+pub(crate) fn command_line_of_tests(repo: &Repo) -> Result<PathBuf> {
+    build_command_line(repo, &["--example", "smoke"])
+}
+
+fn build_command_line(repo: &Repo, others: &[&str]) -> Result<PathBuf> {
+    run(command("cargo", repo.root()).args(["build", "--quiet", "--workspace", "--bin", "emend"]).args(others))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     Ok(repo.root().join(target).join("debug").join(format!("emend{}", std::env::consts::EXE_SUFFIX)))
 }
@@ -177,7 +195,7 @@ fn timed<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 /// Size and imports of a built file, as Node reports them.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Inspection {
     pub(crate) bytes: u64,
     /// Bytes after brotli with its highest quality.
@@ -188,9 +206,20 @@ pub(crate) struct Inspection {
 
 impl Inspection {
     /// Measures the file in Node, and compiles it if it is a wasm module.
+    ///
+    /// Brotli takes ten seconds for the largest module, so a file that has not changed is measured once.
     pub(crate) fn of(repo: &Repo, file: &Path) -> Result<Self> {
+        static KNOWN: Mutex<BTreeMap<(PathBuf, SystemTime), Inspection>> = Mutex::new(BTreeMap::new());
+        let modified =
+            file.metadata().and_then(|found| found.modified()).with_context(|| file.display().to_string())?;
+        let key = (file.to_owned(), modified);
+        if let Some(known) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(known.clone());
+        }
         let script = repo.path("crates/xtask/js/inspect.mjs");
         let json = stdout_of(command("node", repo.root()).arg(script).arg(file))?;
-        serde_json::from_str(&json).context("inspect.mjs")
+        let found: Self = serde_json::from_str(&json).context("inspect.mjs")?;
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(key, found.clone());
+        Ok(found)
     }
 }

@@ -15,7 +15,7 @@ const N_RUSTLINGS: usize = 93;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Counts> {
     let repo = context.repo;
-    let emend = build::command_line(repo)?;
+    let emend = build::command_line_of_tests(repo)?;
     eval::check_controls(repo, &emend)?;
     eval::check_refusal(repo, &emend)?;
     context.build_package()?;

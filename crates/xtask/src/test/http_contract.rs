@@ -7,7 +7,8 @@ use anyhow::Result;
 use super::context::{Context, Depth};
 use super::counts::Counts;
 use super::native::worth_showing;
-use crate::process::{command, run, succeeds};
+use crate::build;
+use crate::process::{command, succeeds};
 use crate::progress::say;
 
 /// Numbers of generated requests in the checks that every change has to pass: for each operation, and chains of them.
@@ -22,10 +23,8 @@ pub(super) fn check(context: &Context<'_>) -> Result<Counts> {
         say!("skipped: schemathesis is not in target/py; `cargo xtask setup` installs it");
         return Ok(Counts { skipped: 1, ..Counts::default() });
     }
-    // All packages are named, as by the step `native`: features add up, and with others all would be built once more.
-    run(command("cargo", repo.root()).args(["build", "--quiet", "--workspace", "--bin", "emend"]))?;
+    let program = build::command_line_of_tests(repo)?;
     let mut contract = command(&python, repo.root());
-    let program = repo.path("target/debug").join(format!("emend{}", std::env::consts::EXE_SUFFIX));
     contract.arg("tests/http-contract/contract.py").arg(program);
     if context.depth == Depth::Usual {
         contract.envs(FEW);

@@ -170,7 +170,9 @@ pub(super) fn demo(context: &Context<'_>) -> Result<Counts> {
     context.build_package()?;
     let xtask = std::env::current_exe().context("the path of xtask")?;
     // As a program of its own: its output goes to a log, and it is ended when it takes too long.
-    context.check("demo", command(xtask, context.repo.root()).args(["demo", "--headless", "--built"]))
+    let mut demo = command(xtask, context.repo.root());
+    demo.env(build::BUILT_COMMAND_LINE, build::command_line_of_tests(context.repo)?);
+    context.check("demo", demo.args(["demo", "--headless", "--built"]))
 }
 
 /// Drives the built page in Chromium.
@@ -179,7 +181,7 @@ pub(super) fn end_to_end(context: &Context<'_>) -> Result<Counts> {
     context.build_page()?;
     let url = serve::start(&repo.path("web/dist"))?;
     let mut node = node_with_chromium(repo)?;
-    node.env("EMEND_CLI", build::command_line(repo)?);
+    node.env("EMEND_CLI", build::command_line_of_tests(repo)?);
     // Two at a time, because most of a test is waiting.
     node.env("WORKERS", "2");
     if context.depth == Depth::All {
