@@ -17,7 +17,8 @@ import sys
 
 CRATES = ["emend-edit", "emend-offline", "emend-llm", "emend-agent", "emend-host"]
 TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\nmod \w+ \{", re.M)
-TEST_FUNCTION = re.compile(r"#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)\(\)(.*?\n    \}|.*?\n\})", re.S)
+# The last line of a function has the indentation of the first one.
+TEST_FUNCTION = re.compile(r"^( *)#\[test\]\s*(?:#\[[^\]]*\]\s*)*fn (\w+)\(\)(.*?\n\1\}$)", re.M | re.S)
 FILES_MAX = 25
 LISTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "history.toml")
 
@@ -36,6 +37,11 @@ def split(text):
     """Returns the program and its tests."""
     found = TEST_MODULE.search(text)
     return (text, "") if found is None else (text[: found.start()], text[found.start() :])
+
+
+def functions(tests):
+    """Returns the test functions by name."""
+    return {name: body for _, name, body in TEST_FUNCTION.findall(tests)}
 
 
 def candidates(crates, commits):
@@ -60,7 +66,7 @@ def candidates(crates, commits):
                     text = new_tests
                 if status == "A" or not new_tests or new_tests == old_tests:
                     continue
-                old, new = dict(TEST_FUNCTION.findall(old_tests)), dict(TEST_FUNCTION.findall(new_tests))
+                old, new = functions(old_tests), functions(new_tests)
                 hidden[path] = text, {name for name in new if old.get(name) != new[name]}
             if changes_program and not adds_tests and any(names for _, names in hidden.values()):
                 yield commit, crate, hidden
