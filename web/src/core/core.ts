@@ -73,8 +73,10 @@ interface Held {
   readonly approvals: Approvals;
 }
 
-/** Maximum time in milliseconds for which events are collected without a pause for other operations. */
+/** Maximum time in milliseconds for which a run is read without a pause for other operations. */
 const SLICE_MS = 16;
+/** Time in milliseconds in which events are collected: the page draws each batch, and a run can cause hundreds in a second. */
+const BATCH_MS = 40;
 const BATCH_MAX = 200;
 
 /** Kinds of steps that change a text by the user's own words, also when they are undone. */
@@ -707,15 +709,16 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
     [this.#spent, this.#told, this.#hasSwitched, this.#limit] = [[], [], false, null];
     let failed = false;
     const batch: ShownEvent[] = [];
-    let sending: Promise<void> = Promise.resolve();
+    let [behind, sending]: Promise<void>[] = [Promise.resolve(), Promise.resolve()];
     const flush = (): void => {
       // Another project was opened.
       if (batch.length === 0 || this.#agent !== agent) return;
       this.#note({ op: "seen" });
+      behind = sending;
       sending = Promise.all([sending, this.#send(this.#batch(batch.splice(0)))]).then(() => undefined);
     };
     // While the model is slow, events must not wait for the next one.
-    const timer = setInterval(flush, SLICE_MS);
+    const timer = setInterval(flush, BATCH_MS);
     try {
       await reached(0, 0);
       let begun = performance.now();
@@ -739,10 +742,11 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
           this.#chars += event.data.delta.length;
         }
         if (event.kind === "PROCESSING_END" && this.#run === run) this.#run = null;
-        if (batch.length >= BATCH_MAX || event.kind === "PROCESSING_END" || performance.now() - begun > SLICE_MS) {
-          flush();
-          // A pause for other operations. The run does not advance meanwhile.
-          await sending;
+        const isEnd = event.kind === "PROCESSING_END";
+        if (batch.length >= BATCH_MAX || isEnd) flush();
+        if (isEnd || performance.now() - begun > SLICE_MS) {
+          // A pause for other operations. The page draws the last batch meanwhile, and is at most one behind.
+          await Promise.all([behind, inNewTurn()]);
           begun = performance.now();
         }
         if (this.#run === run) await reached(this.#at, this.#chars);
@@ -856,6 +860,18 @@ export class Core implements Omit<CoreApi, "join" | "enter" | "rewind" | "rollBa
   stateSum(): number {
     return sumOf(this.#engine.review());
   }
+}
+
+/** Resolves after the messages that have come already. `setTimeout` would wait for 4 ms. */
+function inNewTurn(): Promise<void> {
+  const { port1, port2 } = new MessageChannel();
+  return new Promise((done) => {
+    port1.onmessage = () => {
+      port1.close();
+      done();
+    };
+    port2.postMessage(null);
+  });
 }
 
 function pendingIds(review: Review): readonly string[] {
