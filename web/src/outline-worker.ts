@@ -1,5 +1,6 @@
 /** The worker that parses the open file for its symbols. It starts with the first list of symbols. */
-import { isEmendError, type Outline, outlineOf } from "emend/outline";
+import { isEmendError, outlineOf } from "emend/outline";
+import { type TextSymbol, textOutline } from "./text-outline.js";
 
 /** A text to parse. */
 export interface OutlineRequest {
@@ -10,14 +11,14 @@ export interface OutlineRequest {
 
 /** The outline of a request, or the reason why there is none. */
 export type OutlineReply =
-  | { readonly id: number; readonly outline: Outline }
+  | { readonly id: number; readonly symbols: readonly TextSymbol[] }
   | { readonly id: number; readonly problem: string; readonly code: string };
 
 addEventListener("message", async ({ data }: MessageEvent<OutlineRequest>) => {
   const { id, path, text } = data;
   let reply: OutlineReply;
   try {
-    reply = { id, outline: await outlineOf(path, text) };
+    reply = { id, symbols: (await textOutline(path, text)) ?? (await outlineOf(path, text)).symbols };
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
     reply = { id, problem, code: isEmendError(error) ? error.code : "unexpected" };

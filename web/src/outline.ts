@@ -1,9 +1,9 @@
 /** The symbols of a text, which a worker of their own finds. Loaded with the first list of symbols. */
-import type { OutlineSymbol } from "emend/outline";
 import type { OutlineReply, OutlineRequest } from "./outline-worker.js";
+import type { TextSymbol } from "./text-outline.js";
 
 /** The symbols of a file, or the reason why there are none. */
-export type Symbols = { readonly symbols: readonly OutlineSymbol[] } | { readonly problem: string };
+export type Symbols = { readonly symbols: readonly TextSymbol[] } | { readonly problem: string };
 
 let worker: Worker | null = null;
 let last = 0;
@@ -21,7 +21,7 @@ export function symbolsOf(path: string, text: string): Promise<Symbols> {
 function started(): Worker {
   const made = new Worker(new URL("./outline-worker.ts", import.meta.url), { type: "module" });
   made.onmessage = ({ data }: MessageEvent<OutlineReply>) => {
-    awaited.get(data.id)?.("outline" in data ? data.outline : { problem: noteOf(data.code, data.problem) });
+    awaited.get(data.id)?.("symbols" in data ? data : { problem: noteOf(data.code, data.problem) });
     awaited.delete(data.id);
   };
   made.onerror = () => {

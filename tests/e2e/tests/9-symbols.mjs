@@ -34,6 +34,26 @@ export const tests = {
     assert.deepEqual(grammars(requests), ["typescript"]);
   },
 
+  async "the headings of a Markdown file and the keys of a JSON file are symbols"({ page, url }) {
+    const app = await openApp(page, url);
+    const markdown = "Title\n=====\n\n```\n# in code\n```\n\n## Part `one` ##\n\n### Deep\n\n# Second\n";
+    const json = '{\n  "name": "x",\n  "outer": {\n    "inner \\"q\\"": [{ "deep": { "deeper": 1 } }]\n  }\n}\n';
+    await app.openFolder({ "notes.md": markdown, "data.json": json, "broken.json": '{ "a": {\n "b": 1' });
+    const symbols = async (path) => {
+      await app.openFile(path);
+      await page.keyboard.press("Control+Shift+O");
+      const dialog = page.getByRole("dialog", { name: "Go to a symbol" });
+      await dialog.getByRole("option").first().waitFor();
+      const found = await dialog.getByRole("option").allTextContents();
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+      return found.map((text) => text.replaceAll("\u2003", "-"));
+    };
+    assert.deepEqual(await symbols("notes.md"), ["Title:1h1", "-Part `one`:8h2", "--Deep:10h3", "Second:12h1"]);
+    assert.deepEqual(await symbols("data.json"), ["name:2key", "outer:3key", '-inner "q":4key', "--deep:4key"]);
+    assert.deepEqual(await symbols("broken.json"), ["a:1key", "-b:2key"]);
+  },
+
   async "an @ in front of the letters of a file goes to a symbol, and other files have a note"({ page, url }) {
     const app = await openApp(page, url);
     await app.openFile("src/loans.ts");
@@ -44,7 +64,8 @@ export const tests = {
     await page.keyboard.press("Backspace");
     await dialog.getByRole("option", { name: /loans\.ts/ }).waitFor();
     await page.keyboard.press("Escape");
-    await app.openFile("docs/handbook.md");
+    await app.openFolder({ "notes.txt": "# no heading\n" });
+    await app.openFile("notes.txt");
     await page.keyboard.press("Control+Shift+O");
     await page.getByText("Symbols are not known for files of this kind.").waitFor();
   },

@@ -62,6 +62,7 @@ export function ChatPane() {
         <ModelButton />
       </div>
       <Transcript />
+      {chat.value.entries.length > 0 && <ForgottenKey />}
       <PendingBar />
       {queue.value.length > 0 && <QueueList />}
       {session.value?.archived && <ArchivedNote />}
@@ -191,7 +192,6 @@ function Transcript() {
         }}
       >
         {entries.length === 0 ? <Welcome /> : <Entries entries={entries} />}
-        {entries.length > 0 && <ForgottenKey />}
         {waiting.map((text, index) => (
           <div class="entry user waiting" key={index}>
             <span class="visually-hidden">You: </span>
@@ -229,7 +229,7 @@ function ForgottenKey() {
   const provider = forgotten.value;
   if (provider === null) return null;
   return (
-    <p class="field-warning">
+    <p class="field-warning forgotten">
       The key for {PROVIDERS[provider].title} was not remembered.{" "}
       <button
         class="link"

@@ -11,7 +11,7 @@ use wasm_bindgen_test::wasm_bindgen_test as test;
 use super::properties::{check, check_share, count};
 use super::steps::{history, take};
 use super::{meta, propose, type_in};
-use crate::line_log::{LineLog, LoadError, LogDelta, Origin, SavedLog, Status};
+use crate::line_log::{HunkQuery, LineLog, LoadError, LogDelta, Origin, SavedLog, Status};
 
 fn json_of(log: &LineLog) -> Value {
     serde_json::to_value(SavedLog::of(log)).unwrap()
@@ -66,6 +66,17 @@ fn a_delta_is_as_large_as_the_change() {
         let delta = serde_json::to_string(&log.delta_since(&before).unwrap()).unwrap();
         assert!(delta.len() < 600, "{delta}");
     }
+}
+
+#[test]
+fn a_split_that_moves_lines_has_no_delta() {
+    let mut log = LineLog::new(Some("a\nb\n"));
+    propose(&mut log, "A\nB\n");
+    let before = log.clone();
+    let ids = log.hunks(HunkQuery::default())[0].change_ids.clone();
+    assert!(log.split_hunk(&ids, 3, 3, Origin::User, 1).unwrap());
+    assert!(log.delta_since(&before).is_none());
+    assert!(log.delta_since(&log.clone()).is_some());
 }
 
 #[test]
