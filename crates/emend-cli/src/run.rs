@@ -62,7 +62,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         }
     }
     if !args.debug
-        && let Some(note) = setup.project.pending_note("emend review")
+        && let Some(note) = setup.project.pending_note(&setup.review_command())
     {
         // A note is not worth a failure.
         let _ = writeln!(visible::stderr(), "emend: {note}");
@@ -130,7 +130,7 @@ fn exit_code(code: Code) -> ExitCode {
 /// Prints how many hunks wait for review, if any.
 fn note_review(setup: &Setup) -> Result<(), Failure> {
     if let Some(waiting) = setup.project.waiting() {
-        writeln!(visible::stderr(), "emend: {waiting}; to decide: emend review")?;
+        writeln!(visible::stderr(), "emend: {waiting}; to decide: {}", setup.review_command())?;
     }
     Ok(())
 }

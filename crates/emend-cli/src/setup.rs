@@ -67,6 +67,15 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
+    /// Returns the command that decides on waiting hunks, with the place of a project that is not on this machine.
+    pub(crate) fn review_command(&self) -> String {
+        match &self.settings.env.value {
+            // A shell takes the text between quotes as it is, except for the quote itself.
+            Some(place) => format!("emend review --env '{}'", place.replace('\'', "'\\''")),
+            None => "emend review".to_owned(),
+        }
+    }
+
     /// Opens the session that options and settings describe.
     pub(crate) async fn open(
         args: &SessionArgs,

@@ -289,6 +289,8 @@ pub struct Matrix {
     pub attempts_max: usize,
     /// Whether the responses come from recordings.
     pub is_replay: bool,
+    /// The number of results of a run that was not interrupted.
+    pub n_expected: usize,
     /// The results, ordered by agent and then as in the set.
     pub results: Vec<TaskResult>,
 }
@@ -309,7 +311,8 @@ impl Matrix {
         };
         let mut results = results;
         results.sort_by_key(place);
-        Self { set: set.name.clone(), digest: set.digest.clone(), attempts_max, is_replay, results }
+        let n_expected = contestants.len() * set.tasks.len();
+        Self { set: set.name.clone(), digest: set.digest.clone(), attempts_max, is_replay, n_expected, results }
     }
 
     /// Returns the agents, in order.
@@ -339,10 +342,14 @@ impl Matrix {
     /// Returns the facts that every report begins with.
     #[must_use]
     pub fn head(&self) -> Value {
-        json!({
+        let mut head = json!({
             "type": "eval", "harness": HARNESS, "set": self.set, "set_digest": self.digest,
             "attempts": self.attempts_max, "replay": self.is_replay,
-        })
+        });
+        if self.results.len() < self.n_expected {
+            head["results_expected"] = self.n_expected.into();
+        }
+        head
     }
 }
 

@@ -67,7 +67,8 @@ pub(crate) async fn chat(args: SessionArgs) -> Result<ExitCode, Failure> {
         return serve(chat, place, host).await;
     }
     if let Some(waiting) = chat.setup.project.waiting().filter(|_| chat.holds_back()) {
-        chat.screen.say(0, &format!("{waiting}; to decide: emend review"), style::YELLOW)?;
+        let review = chat.setup.review_command();
+        chat.screen.say(0, &format!("{waiting}; to decide: {review}"), style::YELLOW)?;
     }
     if !chat.setup.session.history().is_empty() {
         let line = format!("To continue this conversation: emend --resume {}", short(chat.setup.session.id()));

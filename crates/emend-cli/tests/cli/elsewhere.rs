@@ -64,6 +64,10 @@ fn a_run_elsewhere_is_undone_elsewhere() {
     assert!(!here.assert_ok().stdout.contains("rename a to b"), "{}", here.stdout);
     it.run(&["undo", "--env", &it.place], &[]).assert_ok();
     assert_eq!(it.text(), "fn a() {}\na();\n");
+    // The note after a run names the command with the place: without it, another project would be reviewed.
+    let held = it.run(&["run", "--env", &it.place, "--review", "--model", "offline", "rename a to b"], &[]);
+    let command = format!("to decide: emend review --env '{}'", it.place);
+    assert!(held.assert_ok().stderr.contains(&command), "{}", held.stderr);
 }
 
 #[test]

@@ -96,6 +96,34 @@ fn a_replay_refuses_other_requests_and_other_sets() {
     assert!(refused.status == 3 && refused.stderr.contains("it was made with the set core 0"), "{}", refused.stderr);
 }
 
+/// Recorded responses may have cost money.
+#[test]
+fn a_recording_is_not_replaced_by_another_or_by_one_with_less() {
+    let project = Project::new(&[("own.toml", OWN.as_bytes())]);
+    let record = |options: &[&str]| project.run(&[&["eval", "core", "--record", "runs"], options].concat());
+    let some = ["--model", "reference", "--task", "fix-typo", "--task", "two-logos"];
+    record(&some).assert_ok();
+    let original = project.read("runs/reference.json");
+    let refuses = |options: &[&str], text: &str| {
+        let refused = record(options);
+        assert!(refused.status != 0 && refused.stderr.contains(text), "{}: {}", refused.status, refused.stderr);
+        assert_eq!(project.read("runs/reference.json"), original);
+    };
+    refuses(&some[..4], "runs/reference.json has 1 tasks that this run does not record; choose another directory");
+    let own = project.run(&["eval", "own.toml", "--record", "runs", "--model", "reference"]);
+    assert!(own.stderr.contains("is a recording of the set core"), "{}", own.stderr);
+    let two = ["--model", "openai_compatible:a/b", "--model", "openai_compatible:a_b"];
+    refuses(&two, "openai_compatible:a/b and openai_compatible:a_b would both be recorded to");
+    // All of its tasks and more.
+    record(&[&some[..], &["--task", "rename-function"]].concat()).assert_ok();
+    assert_ne!(project.read("runs/reference.json"), original);
+
+    std::fs::write(project.path("runs/do-nothing.json"), "mine").unwrap();
+    let refused = record(&["--model", "do-nothing", "--task", "fix-typo"]);
+    assert!(refused.stderr.contains("runs/do-nothing.json is not a recording"), "{}", refused.stderr);
+    assert_eq!(project.read("runs/do-nothing.json"), "mine");
+}
+
 /// A set with one task, in which a line has to change.
 const OWN: &str = "kind = \"single-file\"\n[[task]]\nid = \"one\"\ninstruction = \"Make the second line 2.\"\n\
                    files = \"//- a.txt\\none\\ntwo\\nthree\\n\"\nexpected = \"//- a.txt\\none\\n2\\nthree\\n\"\n";
@@ -229,6 +257,10 @@ fn wrong_arguments_are_named() {
     check(&project.run(&["eval", "core", "--judge", "x"]), 2, "--replay");
     let fallback = ["eval", "core", "--fallback-model", "offline", "--record", "runs"];
     check(&project.run(&fallback), 2, "recordings hold the responses of one model");
+    let replayed = ["eval", "core", "--replay", "runs", "--edits", "safe_patch"];
+    check(&project.run(&replayed), 2, "--edits and --tool-calls choose recordings only together with --model");
+    std::fs::create_dir(project.path("empty")).unwrap();
+    check(&project.run(&["eval", "empty"]), 2, "the set empty has no tasks");
     let edits = ["eval", "core", "--model", "reference", "--edits", "safe_patch"];
     check(&project.run(&edits), 2, "reference has its own edit tools");
 }

@@ -41,8 +41,18 @@ fn duration(ms: u64) -> String {
     if ms < 10_000 { format!("{ms} ms") } else { format!("{:.0} s", ms as f64 / 1000.0) }
 }
 
-/// Returns the sentence on the tier of a matrix.
-fn tier(matrix: &Matrix) -> &'static str {
+/// Returns the sentences on the tier of a matrix, and on results that are missing.
+fn tier(matrix: &Matrix) -> String {
+    let (found, expected) = (matrix.results.len(), matrix.n_expected);
+    let missing = if found < expected {
+        format!(" Only {found} of {expected} results are there, and the shares are of these.")
+    } else {
+        String::new()
+    };
+    tier_alone(matrix).to_owned() + &missing
+}
+
+fn tier_alone(matrix: &Matrix) -> &'static str {
     if matrix.is_replay {
         "The responses come from recordings, so this report measures the harness, not a model. Durations are those of the \
          recording."

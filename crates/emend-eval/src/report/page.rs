@@ -42,7 +42,7 @@ pub fn page(matrix: &Matrix) -> String {
         escaped(&matrix.set),
         escaped(&matrix.digest),
         matrix.attempts_max,
-        escaped(tier(matrix))
+        escaped(&tier(matrix))
     );
     html.push_str(
         "<h2>Solved</h2>\n<p>Dark: at the first attempt. Light: at the second. The line is the interval of 95 %.</p>\n",
@@ -224,7 +224,8 @@ mod tests {
         };
         let results = vec![result("a", true, false), result("b", false, true), result("c", false, false)];
         let (set, digest) = ("core".to_owned(), "abc".to_owned());
-        let html = page(&Matrix { set, digest, attempts_max: 2, is_replay: true, results });
+        let html =
+            page(&Matrix { set, digest, attempts_max: 2, is_replay: true, n_expected: results.len() + 1, results });
         assert!(!html.contains("<script") && html.contains("&lt;script&gt;") && !html.contains("http"));
         assert_eq!(html.matches("<svg").count(), 3);
         for (class, mark) in [("first", "1"), ("wrong", "!"), ("open", "–")] {

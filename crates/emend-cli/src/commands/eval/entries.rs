@@ -68,6 +68,10 @@ impl Entry {
 /// Returns the agents that the options name; in a replay, by default all recordings in the directory.
 pub(super) fn entries(args: &EvalArgs, set: &TaskSet) -> Result<Vec<Entry>, Failure> {
     if let (Some(directory), true) = (&args.replay, args.models.is_empty()) {
+        if !args.edits.is_empty() || !args.tool_calls.is_empty() {
+            let message = "--edits and --tool-calls choose recordings only together with --model; leave them out, or name the model";
+            return Err(Failure::new(Code::InvalidArgument, message));
+        }
         return recordings(directory, set);
     }
     let models = match args.models.as_slice() {

@@ -9,19 +9,18 @@ mod check;
 mod entries;
 mod foreign;
 mod page_server;
+mod recorder;
 mod run_task;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use emend_agent::error_code::Code;
-use emend_eval::recording::Recording;
 use emend_eval::report;
-use emend_eval::score::{HARNESS, Matrix, TaskResult};
+use emend_eval::score::{Matrix, TaskResult};
 use emend_eval::task::{Task, TaskSet};
 use emend_llm::CancelToken;
 use futures::StreamExt as _;
@@ -55,6 +54,9 @@ pub(crate) async fn eval(args: EvalArgs) -> Result<ExitCode, Failure> {
             "recordings hold the responses of one model; leave out --fallback-model, or --record and --replay";
         return Err(Failure::new(Code::InvalidArgument, message));
     }
+    if let Some(directory) = &args.record {
+        recorder::check(directory, &set, &entries)?;
+    }
     let bench = Arc::new(Bench {
         settings,
         attempts_max: usize::from(args.attempts),
@@ -64,7 +66,7 @@ pub(crate) async fn eval(args: EvalArgs) -> Result<ExitCode, Failure> {
     });
     let outcomes = run_all(&bench, &entries, args.jobs.get()).await?;
     if let Some(directory) = &args.record {
-        record(directory, &bench.set, &entries, &outcomes)?;
+        recorder::write(directory, &bench.set, &entries, &outcomes)?;
     }
     let status = report(&args, &bench.set, &entries, outcomes);
     if bench.cancel.is_cancelled() {
@@ -86,6 +88,9 @@ fn chosen_set(args: &EvalArgs) -> Result<TaskSet, Failure> {
         return Err(Failure::new(Code::InvalidArgument, message));
     }
     set.tasks.retain(|task| args.tasks.is_empty() || args.tasks.contains(&task.id));
+    if set.tasks.is_empty() {
+        return Err(Failure::new(Code::InvalidArgument, format!("the set {} has no tasks", args.set)));
+    }
     Ok(set)
 }
 
@@ -157,29 +162,6 @@ async fn run_all(bench: &Arc<Bench>, entries: &[Entry], jobs: usize) -> Result<V
 fn on_own_runtime(bench: &Bench, entry: &Entry, task: &Task) -> Result<Option<Outcome>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(run_task::run(bench, entry, task))
-}
-
-/// Writes one recording for each agent.
-fn record(directory: &Path, set: &TaskSet, entries: &[Entry], outcomes: &[Outcome]) -> Result<(), Failure> {
-    let failed = |path: &Path, error: std::io::Error| {
-        Failure::new(Code::IoError, format!("cannot write recordings to {}: {error}", path.display()))
-    };
-    std::fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
-    for entry in entries {
-        let of_entry = outcomes.iter().filter(|outcome| outcome.result.contestant == entry.contestant);
-        let task = |outcome: &Outcome| Some((outcome.result.task.clone(), outcome.recording.clone()?));
-        let recording = Recording {
-            harness: HARNESS.to_owned(),
-            set: (set.name.clone(), set.digest.clone()),
-            model: entry.contestant.model.clone(),
-            edits: entry.contestant.edits.clone(),
-            tool_calls: entry.contestant.tool_calls.clone(),
-            tasks: of_entry.filter_map(task).collect(),
-        };
-        let path = directory.join(Recording::file_name(&entry.contestant));
-        std::fs::write(&path, recording.to_json()).map_err(|error| failed(&path, error))?;
-    }
-    Ok(())
 }
 
 /// Prints the comparison. The exit status reports runs that say nothing about an agent: those that differ from their

@@ -75,7 +75,7 @@ pub(super) async fn run(bench: &Bench, entry: &Entry, task: &Task) -> Result<Opt
         wall_ms.push(wall);
         let after = tree(task, &root)?;
         let outcome = match &task.goal {
-            Goal::Check(goal) => Some(check::run(goal, &after, &bench.cancel).await?),
+            Goal::Check(goal) => Some(check::run(goal, &root, &after, &bench.cancel).await?),
             _ => None,
         };
         if bench.cancel.is_cancelled() {
