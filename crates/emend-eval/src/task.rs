@@ -320,6 +320,9 @@ impl TaskEntry {
             (Some(_), Some(_)) => return Err(wrong("it has an answer and a check; keep one of them")),
             (Some(groups), None) if solution == files => Goal::Answer(groups),
             (Some(_), None) => return Err(wrong("files change in a task with an answer; leave out `expected`")),
+            (None, Some(check)) if check.timeout_ms == 0 => {
+                return Err(wrong("no check ends within 0 ms; leave out `timeout_ms`"));
+            }
             (None, Some(check)) => Goal::Check(Check {
                 command: check.command,
                 files: Tree::parse(&check.files)?,
@@ -388,6 +391,7 @@ mod tests {
         }
         check("", "nothing changes; give `expected` or `answer`");
         check("deleted = [\"b\"]", "`deleted` names an unknown file");
+        check("check = { command = \"x\", timeout_ms = 0 }", "no check ends within 0 ms; leave out `timeout_ms`");
         check("user_edit = \"//- b\\nx\\n\"", "the user edits an unknown file");
         let repeated = "an answer that repeats the instruction would solve it; require a fact of the files";
         check("answer = [[\"X\"]]", repeated);

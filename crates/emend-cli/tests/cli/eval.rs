@@ -109,7 +109,7 @@ fn a_recording_is_not_replaced_by_another_or_by_one_with_less() {
         assert!(refused.status != 0 && refused.stderr.contains(text), "{}: {}", refused.status, refused.stderr);
         assert_eq!(project.read("runs/reference.json"), original);
     };
-    refuses(&some[..4], "runs/reference.json has 1 tasks that this run does not record; choose another directory");
+    refuses(&some[..4], "runs/reference.json has a task that this run does not record; choose another directory");
     let own = project.run(&["eval", "own.toml", "--record", "runs", "--model", "reference"]);
     assert!(own.stderr.contains("is a recording of the set core"), "{}", own.stderr);
     let two = ["--model", "openai_compatible:a/b", "--model", "openai_compatible:a_b"];
@@ -236,6 +236,9 @@ fn reports_have_three_formats() {
     };
     let table = run("table");
     assert!(table.starts_with("emend ") && table.contains("solved at first attempt   100 % (21–100)\n"), "{table}");
+    let once = ["eval", "core", "--task", "fix-typo", "--model", "reference", "--attempts", "1"];
+    let once = project.run(&once).assert_ok().stdout.clone();
+    assert!(once.contains("1 task, 1 attempt\n") && !once.contains("second attempt"), "{once}");
     let html = run("html");
     assert!(html.starts_with("<!doctype html>") && html.contains("<svg") && !html.contains("<script"), "{html}");
     assert_eq!(run("jsonl").lines().count(), 3);

@@ -36,6 +36,11 @@ fn plain_percent(share: crate::statistics::Share) -> String {
     share.value().map_or_else(|| "–".to_owned(), |value| format!("{:.0} %", 100.0 * value))
 }
 
+/// Returns a number with its noun, e.g. `1 task` or `2 tasks`.
+fn number(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
 /// Returns a duration in milliseconds or seconds.
 fn duration(ms: u64) -> String {
     if ms < 10_000 { format!("{ms} ms") } else { format!("{:.0} s", ms as f64 / 1000.0) }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{table, tier};
+use super::{number, table, tier};
 use crate::score::{HARNESS, Matrix, Row, TaskResult};
 use crate::statistics::Share;
 use crate::task::Kind;
@@ -20,8 +20,8 @@ const STYLE: &str = "\
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:64rem;padding:0 1rem;color:#1d2129;background:#fff}\
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}table{border-collapse:collapse}\
 th,td{padding:.25rem .7rem;border-bottom:1px solid #d9dde3;text-align:right}th:first-child,td:first-child{text-align:left}\
-.scroll{overflow-x:auto}svg{max-width:100%;height:auto}svg text{font:13px system-ui,sans-serif;fill:currentColor}\
-.first{fill:#1f6f4a}.second{fill:#79b99b}.wrong{fill:#b3261e}.open{fill:#d9dde3}.whisker{stroke:#1d2129;stroke-width:1.5}\
+.scroll{overflow-x:auto}td{white-space:nowrap}svg{max-width:100%;min-width:40rem;height:auto}svg text{font:13px system-ui,sans-serif;fill:currentColor}\
+.first{fill:#2f9e6b}.second{fill:#a9d8c1}.wrong{fill:#e0726a}.open{fill:#d9dde3}.whisker{stroke:#1d2129;stroke-width:2}\
 .grid td{padding:0;border:2px solid #fff;width:1.5rem;height:1.4rem;text-align:center;color:#fff}.grid th{border:0}\
 .grid .first{background:#1f6f4a}.grid .second{background:#79b99b;color:#1d2129}.grid .wrong{background:#b3261e}\
 .grid .open{background:#d9dde3;color:#1d2129}\
@@ -38,10 +38,11 @@ pub fn page(matrix: &Matrix) -> String {
     let n_tasks = rows.first().map_or(0, |row| row.solved.total);
     let _ = writeln!(
         html,
-        "<p>emend {HARNESS}, set {} with digest {}, {n_tasks} tasks, {} attempts. {}</p>",
+        "<p>emend {HARNESS}, set {} with digest {}, {}, {}. {}</p>",
         escaped(&matrix.set),
         escaped(&matrix.digest),
-        matrix.attempts_max,
+        number(n_tasks, "task"),
+        number(matrix.attempts_max, "attempt"),
         escaped(&tier(matrix))
     );
     html.push_str(
@@ -55,7 +56,7 @@ pub fn page(matrix: &Matrix) -> String {
     html.push_str("<h2>Solved by kind</h2>\n");
     html.push_str(&kinds_plot(&rows));
     html.push_str("<h2>All measures</h2>\n");
-    html.push_str(&measures(&rows));
+    html.push_str(&measures(matrix, &rows));
     html.push_str("<h2>Tasks</h2>\n<p>1 and 2: solved at that attempt. !: silently wrong. –: not solved.</p>\n");
     html.push_str(&tasks(matrix));
     html.push_str("</body></html>\n");
@@ -66,7 +67,7 @@ pub fn page(matrix: &Matrix) -> String {
 fn bars(title: &str, labels: &[String], bar: impl Fn(usize, f64) -> String) -> String {
     let height = BAR * labels.len() as f64 + 24.0;
     let mut svg = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">",
+        "<div class=\"scroll\"><svg viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">",
         escaped(title)
     );
     for (index, label) in labels.iter().enumerate() {
@@ -77,7 +78,7 @@ fn bars(title: &str, labels: &[String], bar: impl Fn(usize, f64) -> String) -> S
         let x = at(f64::from(percent) / 100.0);
         let _ = write!(svg, "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{percent} %</text>", height - 4.0);
     }
-    svg + "</svg>\n"
+    svg + "</svg></div>\n"
 }
 
 /// Returns the horizontal position of a share.
@@ -144,13 +145,13 @@ fn kinds_plot(rows: &[Row]) -> String {
     })
 }
 
-fn measures(rows: &[Row]) -> String {
+fn measures(matrix: &Matrix, rows: &[Row]) -> String {
     let mut html = String::from("<div class=\"scroll\"><table><tr><th></th>");
     for row in rows {
         let _ = write!(html, "<th>{}</th>", escaped(&row.contestant.to_string()));
     }
     html.push_str("</tr>\n");
-    for (name, value) in table::measures() {
+    for (name, value) in table::measures(matrix) {
         let _ = write!(html, "<tr><td>{name}</td>");
         for row in rows {
             let _ = write!(html, "<td>{}</td>", escaped(&value(row)));
@@ -232,6 +233,7 @@ mod tests {
             let cell = format!("<td class=\"{class}\" title=\"&quot;done&quot; &amp; over\">{mark}</td>");
             assert_eq!(html.matches(&cell).count(), 1, "{class}");
         }
+        assert!(html.contains("3 tasks, 2 attempts") && html.contains("Only 3 of 4 results are there"));
         assert!(html.contains("33 % (6–79)") && html.contains("measures the harness, not a model"));
     }
 }

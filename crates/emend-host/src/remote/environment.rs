@@ -1,6 +1,7 @@
 //! `ExecutionEnvironment` for a directory on another machine or in a container.
 
 use std::ffi::OsString;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 #[cfg(feature = "shell")]
@@ -81,9 +82,17 @@ impl RemoteEnvironment {
         };
         let probe = probe(&*runner, &place.directory).map_err(at)?;
         let (prefix, run) = (probe.root.trim_end_matches('/').to_owned(), OsRandom.next_u64());
+        let scripts = ExecFiles { runner: Arc::clone(&runner), prefix: prefix.clone(), run, new_mode: probe.new_mode };
         let far: Box<dyn Far> = match &ssh {
-            Some(ssh) => Box::new(SftpFiles { ssh: Arc::clone(ssh), prefix, run, abandoned: Mutex::default() }),
-            None => Box::new(ExecFiles { runner: Arc::clone(&runner), prefix, run, new_mode: probe.new_mode }),
+            Some(ssh) => Box::new(SftpFiles {
+                ssh: Arc::clone(ssh),
+                prefix,
+                run,
+                abandoned: Mutex::default(),
+                scripts,
+                needs_scripts: AtomicBool::default(),
+            }),
+            None => Box::new(scripts),
         };
         let given = if probe.root == probe.directory { place.directory.clone() } else { probe.root.clone() };
         Ok(Self {

@@ -6,6 +6,7 @@
 use std::io::SeekFrom;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use emend_agent::environment::FilePath;
 use futures::stream::{self, StreamExt as _};
@@ -14,6 +15,7 @@ use openssh_sftp_client::error::{Error as SftpError, SftpErrorKind};
 use openssh_sftp_client::metadata::{MetaData, MetaDataBuilder, Permissions};
 use tokio::io::AsyncSeek as _;
 
+use super::exec_files::ExecFiles;
 use super::far::{Attributes, Far, FarError, Found, Kind, Listed, temporary_name};
 use super::ssh::Ssh;
 
@@ -33,6 +35,10 @@ pub(super) struct SftpFiles {
     pub(super) run: u64,
     /// Temporary files of writes during which the connection was lost.
     pub(super) abandoned: std::sync::Mutex<Vec<String>>,
+    /// Lists directories whose lists the client of the protocol cannot read.
+    pub(super) scripts: ExecFiles,
+    /// Whether there is such a directory.
+    pub(super) needs_scripts: AtomicBool,
 }
 
 impl SftpFiles {
@@ -74,6 +80,25 @@ impl SftpFiles {
         self.ssh.call(work)?.map_err(|error| described(&error))
     }
 
+    fn list_by_protocol(&self, directories: &[FilePath]) -> Result<Vec<Listed>, FarError> {
+        let listed = self.each(directories, async |sftp, path| {
+            let mut entries = Vec::new();
+            let mut stream = std::pin::pin!(sftp.fs().open_dir(&path).await?.read_dir());
+            while let Some(entry) = stream.next().await {
+                let entry = entry?;
+                let name = entry.filename().to_str().filter(|name| !matches!(*name, "." | "..") && !name.contains('/'));
+                entries.extend(name.map(|name| (name.to_owned(), to_found(&entry.metadata()))));
+            }
+            Ok(entries)
+        });
+        let readable = |listed| match listed {
+            Ok(entries) => Ok(Some(entries)),
+            Err(error @ FarError::Lost(_)) => Err(error),
+            Err(_) => Ok(None),
+        };
+        listed.into_iter().map(readable).collect()
+    }
+
     /// Removes the temporary files that lost connections left.
     fn remove_abandoned(&self) {
         let abandoned = std::mem::take(&mut *self.abandoned.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
@@ -104,22 +129,20 @@ impl Far for SftpFiles {
     }
 
     fn list(&self, directories: &[FilePath]) -> Result<Vec<Listed>, FarError> {
-        let listed = self.each(directories, async |sftp, path| {
-            let mut entries = Vec::new();
-            let mut stream = std::pin::pin!(sftp.fs().open_dir(&path).await?.read_dir());
-            while let Some(entry) = stream.next().await {
-                let entry = entry?;
-                let name = entry.filename().to_str().filter(|name| !matches!(*name, "." | "..") && !name.contains('/'));
-                entries.extend(name.map(|name| (name.to_owned(), to_found(&entry.metadata()))));
+        // The client gives the connection up at a name that is not UTF-8. A second attempt tells that from a connection that
+        // broke by itself; scripts leave the name out.
+        for _ in 0..2 {
+            if self.needs_scripts.load(Ordering::Relaxed) {
+                break;
             }
-            Ok(entries)
-        });
-        let readable = |listed| match listed {
-            Ok(entries) => Ok(Some(entries)),
-            Err(error @ FarError::Lost(_)) => Err(error),
-            Err(_) => Ok(None),
-        };
-        listed.into_iter().map(readable).collect()
+            match self.list_by_protocol(directories) {
+                Err(FarError::Lost(_)) => {}
+                done => return done,
+            }
+        }
+        let listed = self.scripts.list(directories)?;
+        self.needs_scripts.store(true, Ordering::Relaxed);
+        Ok(listed)
     }
 
     fn read(&self, paths: &[FilePath], n_bytes_max: u64) -> Vec<Result<Vec<u8>, FarError>> {

@@ -49,7 +49,8 @@ pub(super) fn check(directory: &Path, set: &TaskSet, entries: &[Entry]) -> Resul
         }
         let lost = recording.tasks.keys().filter(|id| !set.tasks.iter().any(|task| task.id == **id)).count();
         if lost > 0 {
-            return refused(&format!("has {lost} tasks that this run does not record"));
+            let what = if lost == 1 { "a task".to_owned() } else { format!("{lost} tasks") };
+            return refused(&format!("has {what} that this run does not record"));
         }
     }
     Ok(())

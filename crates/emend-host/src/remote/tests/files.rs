@@ -1,6 +1,8 @@
 //! Files over SSH: the conformance suite, the script of 200 calls, the ways out, and special cases of the protocol.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
@@ -48,6 +50,22 @@ pub(super) fn check_calls(connect: &dyn Fn(&Path) -> RemoteEnvironment, writes: 
 fn a_host_conforms() {
     let Some(sshd) = Sshd::shared() else { return };
     check_cases(&|root| sshd.environment(root));
+}
+
+/// The client of the file protocol refuses the whole list of a directory with such a name.
+#[test]
+fn a_name_that_is_not_utf8_is_left_out() {
+    let Some(sshd) = Sshd::shared() else { return };
+    let disk = Disk::new(|_| "//- sub/a.txt\nword\n//- b.txt\nword\n".to_owned());
+    fs::write(disk.root().join(OsStr::from_bytes(b"sub/bad\xFF.txt")), "word\n").unwrap();
+    let environment = sshd.environment(&disk.root());
+    for _ in 0..2 {
+        let found = block_on(environment.list(&FilePath::root(), 3)).unwrap();
+        let names: Vec<_> = found.iter().map(|entry| entry.path.as_str().to_owned()).collect();
+        assert_eq!(names, ["b.txt", "sub", "sub/a.txt"]);
+    }
+    block_on(environment.write(&path("sub/a.txt"), b"new\n")).unwrap();
+    assert_eq!(block_on(environment.read(&path("sub/a.txt"))).unwrap(), b"new\n");
 }
 
 #[test]
