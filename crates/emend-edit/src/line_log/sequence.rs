@@ -62,8 +62,6 @@ pub(super) struct Sequence {
     chunks: Vec<Chunk>,
     /// The chunks in text order.
     order: Vec<u32>,
-    /// Number of moves. A state before a move does not tell the order after it.
-    n_moves: u32,
 }
 
 /// Minimum size of a chunk when it is cut.
@@ -77,7 +75,7 @@ impl Clone for Sequence {
         let mut tokens = Vec::with_capacity(self.tokens.len() + EDIT_TOKENS);
         tokens.extend_from_slice(&self.tokens);
         let (deletions, chunks, order) = (self.deletions.clone(), self.chunks.clone(), self.order.clone());
-        Self { text, base_bytes: self.base_bytes, tokens, deletions, chunks, order, n_moves: self.n_moves }
+        Self { text, base_bytes: self.base_bytes, tokens, deletions, chunks, order }
     }
 }
 
@@ -90,7 +88,7 @@ impl Sequence {
     pub(super) fn new() -> Self {
         let (tokens, deletions) = (Vec::new(), Vec::new());
         let (chunks, order) = (vec![Chunk::default()], vec![0]);
-        Self { text: String::new(), base_bytes: 0, tokens, deletions, chunks, order, n_moves: 0 }
+        Self { text: String::new(), base_bytes: 0, tokens, deletions, chunks, order }
     }
 
     /// Returns the lines of a text.
@@ -231,7 +229,6 @@ impl Sequence {
             home.tokens.insert(at, token);
             home.n_visible += visible;
         }
-        self.n_moves += 1;
         let chunk = self.tokens[target as usize].chunk;
         if self.chunks[chunk as usize].tokens.len() > 2 * self.chunk_tokens() {
             self.cut_chunk(chunk);
@@ -292,13 +289,12 @@ impl Sequence {
         (self.chunks[self.tokens[token as usize].chunk as usize].rank, self.place_in_chunk(token))
     }
 
-    /// Returns whether all tokens of `before` are tokens with the same text here, in the same order.
+    /// Returns whether all tokens of `before` are tokens with the same text here. The order may differ.
     #[cfg(any(not(target_family = "wasm"), test))]
     pub(super) fn continues(&self, before: &Self) -> bool {
         let is_same = |(token, earlier): (&Token, &Token)| (token.start, token.end) == (earlier.start, earlier.end);
         let text = self.text.as_bytes().get(..before.text.len());
-        self.n_moves == before.n_moves
-            && self.tokens.len() >= before.tokens.len()
+        self.tokens.len() >= before.tokens.len()
             && text.is_some_and(|text| same_bytes(text, before.text.as_bytes()))
             && self.tokens.iter().zip(&before.tokens).all(is_same)
     }
