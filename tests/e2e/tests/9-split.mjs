@@ -56,6 +56,17 @@ async function splitByKeys(page, app) {
   await app.cards.nth(1).waitFor();
 }
 
+/** Rejects the second part, accepts the first one, and saves. */
+async function keepFirst(page, app) {
+  await app.cards.nth(1).focus();
+  await page.keyboard.press("n");
+  await app.says("Rejected 1 change.");
+  await page.keyboard.press("y");
+  await page.getByText("Nothing to review.").waitFor();
+  await page.keyboard.press("Control+s");
+  await app.says("Saved notes.md.");
+}
+
 export const tests = {
   async "a change is split by keys, each part is decided alone, and undo joins them"(context) {
     const { page } = context;
@@ -68,13 +79,7 @@ export const tests = {
       await app.cards.nth(1).waitFor({ state: "detached" });
       await page.getByRole("button", { name: /^Redo split in notes.md/ }).click();
       await app.cards.nth(1).waitFor();
-      await app.cards.nth(1).focus();
-      await page.keyboard.press("n");
-      await app.says("Rejected 1 change.");
-      await page.keyboard.press("y");
-      await page.getByText("Nothing to review.").waitFor();
-      await page.keyboard.press("Control+s");
-      await app.says("Saved notes.md.");
+      await keepFirst(page, app);
       assert.equal(await saved("notes.md"), BEFORE.replace("It is wet.\n", "One.\nTwo.\n"));
     });
   },
@@ -92,13 +97,7 @@ export const tests = {
       await page.keyboard.press("s");
       await page.getByRole("button", { name: "Split here, before the added line 7" }).click();
       await app.cards.nth(1).waitFor();
-      await app.cards.nth(1).focus();
-      await page.keyboard.press("n");
-      await app.says("Rejected 1 change.");
-      await page.keyboard.press("y");
-      await page.getByText("Nothing to review.").waitFor();
-      await page.keyboard.press("Control+s");
-      await app.says("Saved notes.md.");
+      await keepFirst(page, app);
       assert.equal(await saved("notes.md"), BEFORE.replace("## Sea\n\n", "## Ocean\n-----\n"));
     };
     await inTab(context, test, replies);

@@ -62,7 +62,7 @@ export function ChatPane() {
         <ModelButton />
       </div>
       <Transcript />
-      {chat.value.entries.length > 0 && <ForgottenKey />}
+      <ForgottenKey />
       <PendingBar />
       {queue.value.length > 0 && <QueueList />}
       {session.value?.archived && <ArchivedNote />}
@@ -256,7 +256,6 @@ function Welcome() {
           ? "Every edit is saved on the server at once, and can be undone here."
           : "Every edit waits here until you accept it. Nothing is saved before that."}
       </p>
-      <ForgottenKey />
       {offline && (
         <p class="faint">
           This is the offline model, not an AI: it needs no key, works on your own files, and understands these

@@ -118,6 +118,13 @@ fn a_recording_is_not_replaced_by_another_or_by_one_with_less() {
     record(&[&some[..], &["--task", "rename-function"]].concat()).assert_ok();
     assert_ne!(project.read("runs/reference.json"), original);
 
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(project.path("own.toml"), project.path("runs/offline.json")).unwrap();
+        let refused = record(&["--model", "offline", "--task", "fix-typo"]);
+        assert!(refused.stderr.contains("runs/offline.json is not a file"), "{}", refused.stderr);
+        assert_eq!(project.read("own.toml"), OWN);
+    }
     std::fs::write(project.path("runs/do-nothing.json"), "mine").unwrap();
     let refused = record(&["--model", "do-nothing", "--task", "fix-typo"]);
     assert!(refused.stderr.contains("runs/do-nothing.json is not a recording"), "{}", refused.stderr);

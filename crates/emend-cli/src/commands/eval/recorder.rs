@@ -71,35 +71,96 @@ pub(super) fn write(directory: &Path, set: &TaskSet, entries: &[Entry], outcomes
             tool_calls: entry.contestant.tool_calls.clone(),
             tasks: of_entry.filter_map(task).collect(),
         };
-        if recording.tasks.is_empty() {
-            continue;
+        if let Some(path) = store(directory, &recording)? {
+            let (n_tasks, contestant) = (recording.tasks.len(), &entry.contestant);
+            writeln!(io::stderr(), "emend: {n_tasks} recorded tasks of {contestant} are in {}", path.display())?;
         }
-        let mut path = directory.join(Recording::file_name(&entry.contestant));
-        let before = fs::read_to_string(&path).ok().and_then(|text| Recording::from_json(&text).ok());
-        if before.is_some_and(|before| before.tasks.keys().any(|id| !recording.tasks.contains_key(id))) {
-            path.set_extension("json.interrupted");
-            let n_tasks = recording.tasks.len();
-            writeln!(
-                io::stderr(),
-                "emend: {n_tasks} recorded tasks of {} are in {}",
-                entry.contestant,
-                path.display()
-            )?;
-        }
-        replace(&path, &recording.to_json()).map_err(|error| failed(&path, &error))?;
     }
     Ok(())
 }
 
-/// Replaces a file in one step.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let directory = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-    let mut file = tempfile::Builder::new().prefix(".emend-").tempfile_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path)?;
-    Ok(())
+/// Writes a recording unless it has no tasks. Returns the path if it is beside a recording that has other tasks.
+fn store(directory: &Path, recording: &Recording) -> Result<Option<PathBuf>, Failure> {
+    if recording.tasks.is_empty() {
+        return Ok(None);
+    }
+    let path = directory.join(Recording::file_name(&recording.contestant()));
+    let before = fs::read_to_string(&path).ok().and_then(|text| Recording::from_json(&text).ok());
+    let has_all = before.is_none_or(|before| before.tasks.keys().all(|id| recording.tasks.contains_key(id)));
+    let mut file =
+        tempfile::Builder::new().prefix(".emend-").tempfile_in(directory).map_err(|error| failed(&path, &error))?;
+    file.write_all(recording.to_json().as_bytes()).map_err(|error| failed(&path, &error))?;
+    if has_all {
+        file.persist(&path).map_err(|refused| failed(&path, &refused.error))?;
+        return Ok(None);
+    }
+    // Earlier interrupted runs keep their files, too.
+    for n in 1_u32.. {
+        let number = if n == 1 { String::new() } else { format!("-{n}") };
+        let aside = path.with_extension(format!("json.interrupted{number}"));
+        match file.persist_noclobber(&aside) {
+            Ok(_) => return Ok(Some(aside)),
+            Err(taken) if taken.error.kind() == io::ErrorKind::AlreadyExists => file = taken.file,
+            Err(refused) => return Err(failed(&aside, &refused.error)),
+        }
+    }
+    Ok(None)
 }
 
 fn failed(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Code::IoError, format!("cannot write recordings to {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_eval::recording::RecordedTask;
+    use emend_llm::cassette::Cassette;
+
+    use super::*;
+
+    fn recording(tasks: &[&str], message: &str) -> Recording {
+        let task = RecordedTask {
+            messages: vec![message.to_owned()],
+            wall_ms: vec![1],
+            error: None,
+            cassette: Cassette {
+                emend_cassette: 1,
+                clock_ms: 0,
+                seed: 0,
+                root: "/project".to_owned(),
+                exchanges: Vec::new(),
+            },
+        };
+        Recording {
+            harness: HARNESS.to_owned(),
+            set: ("own".to_owned(), "sha256:0".to_owned()),
+            model: "m".to_owned(),
+            edits: None,
+            tool_calls: None,
+            tasks: tasks.iter().map(|id| ((*id).to_owned(), task.clone())).collect(),
+        }
+    }
+
+    #[test]
+    fn an_interrupted_run_replaces_no_recording_and_none_of_another_interrupted_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let stored = |tasks: &[&str], message: &str| {
+            let path = store(directory.path(), &recording(tasks, message)).unwrap();
+            path.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        };
+        let read = |name: &str| {
+            let text = fs::read_to_string(directory.path().join(name)).unwrap();
+            Recording::from_json(&text).unwrap()
+        };
+        assert_eq!(stored(&["a", "b"], "whole"), None);
+        assert_eq!(stored(&[], "none"), None);
+        assert_eq!(stored(&["a"], "first").as_deref(), Some("m.json.interrupted"));
+        assert_eq!(stored(&["b"], "second").as_deref(), Some("m.json.interrupted-2"));
+        assert_eq!(read("m.json"), recording(&["a", "b"], "whole"));
+        assert_eq!(read("m.json.interrupted"), recording(&["a"], "first"));
+        assert_eq!(read("m.json.interrupted-2"), recording(&["b"], "second"));
+        assert_eq!(stored(&["a", "b", "c"], "more"), None);
+        assert_eq!(read("m.json"), recording(&["a", "b", "c"], "more"));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "no temporary file is left");
+    }
 }
